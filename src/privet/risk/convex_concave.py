@@ -499,7 +499,10 @@ class _Model:
         diagonal[:, part.alone_cell] += self.cap_bend[part.alone].T
         self.spread = np.where(part.constant.T, 0.0, 1 / diagonal)
         weights = np.concatenate([upwards[part.convex], self.cap_bend[~part.alone], -downwards[part.concave]])
-        strong = weights * (part.bent @ self.spread.T) > STRONG
+        bends, most = weights * (part.bent @ self.spread.T), 2 * cells
+        strong = bends > STRONG
+        if strong.sum() > most:  # more would take longer than conjugate gradients do without them
+            strong = bends > np.partition(bends, -most - 1, axis=None)[-most - 1]
         self.rest = np.where(strong, 0.0, weights).T
         # the rows: [masses of leaves, demands, strong groups; value; cell]
         group, value = np.nonzero(strong)
