@@ -26,8 +26,9 @@ from published import (
 from sizes import examples
 
 from privet.errors import DataError
+from privet.risk import convex_concave
 from privet.risk.constraints import Candidate, Choice, Counted, choices_of, closed_form, tilt_of
-from privet.risk.convex_concave import Component, Demand, _newton, _value, solve
+from privet.risk.convex_concave import Component, Demand, _Model, _value, solve
 from privet.risk.maximum_entropy import TOLERANCE, maximum_entropy
 from privet.risk.measures import individual
 from privet.risk.people import People, mean_entropy
@@ -238,12 +239,41 @@ def test_a_step_keeps_what_is_known_and_descends_as_fast_as_it_says(
         if not len(part.size):  # leaves say all
             continue
         masses = part.start(np.random.default_rng(seed), 0.3)
-        move, decrease = _newton(part, masses, 0.01, 2.0, 0.0)
+        move, decrease = _Model(part, masses, 0.01, 2.0, np.zeros_like(masses)).direction()
         assert np.abs(move.sum(axis=1)).max() < 1e-8 * part.mass  # sizes of cells
         assert np.abs((part.rows * move[:, part.row_value].T).sum(axis=1)).max(initial=0) < 1e-8 * part.mass
         small = 1e-5 * min(1.0, 1 / max(np.abs(move / np.maximum(masses, 1e-12)).max(), 1e-9))
         ahead, behind = (_value(part, masses + side * small * move, 0.01, 2.0) for side in (1, -1))
         assert (behind - ahead) / (2 * small) == pytest.approx(decrease, rel=1e-3, abs=1e-7)
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(rows, criteria, st.sampled_from(["rates", "counts"]), st.sampled_from([0.0, 0.5, np.inf]))
+def test_what_is_eliminated_and_the_rest_are_how_the_objective_bends(
+    drawn: tuple[int, int, int, int], criterion: str, level: str, strong: float
+) -> None:
+    """Along any move, whichever groups are strong enough to be eliminated."""
+    seed, size, attributes, values = drawn
+    frame = random_rows(np.random.default_rng(seed), size, attributes, values)
+    publication = Publication.of(id3(frame, "s", criterion), people_of(frame, "s"), level)
+    for choice in [each for each in choices_of(publication) if each.can_bind][:1]:
+        demands = [Demand(choice, candidate) for candidate in choice.candidates]
+        part = Component(publication, choice.node, demands, TOLERANCE, np.zeros(publication.classes))
+        if not len(part.size):  # leaves say all
+            continue
+        rng = np.random.default_rng(seed)
+        masses, near = part.start(rng, 0.3), np.zeros((len(part.size), part.values))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(convex_concave, "STRONG", strong)
+            model = _Model(part, masses, 0.02, 2.0, near)
+        right = rng.standard_normal((part.values, len(part.size)))
+        move = model.solved(right)
+        assert np.abs(move.sum(axis=0)).max() < 1e-8 * (1 + np.abs(move).max())
+        assert np.abs((part.rows * move[part.row_value]).sum(axis=1)).max(initial=0) < 1e-7 * (1 + np.abs(move).max())
+        step = 1e-3 / max(np.abs(move.T / np.where(part.free, masses, 1.0)).max(), 1e-9)
+        ahead, here, behind = (_value(part, masses + side * step * move.T, 0.02, 2.0) for side in (1, 0, -1))
+        bends = (right * move).sum() + (model.rest * (move @ part.bent.T) ** 2).sum()
+        assert (ahead - 2 * here + behind) / step**2 == pytest.approx(bends, rel=1e-3, abs=1e-12 / step**2)  # rounding
 
 
 def test_pure_leaves_that_contradict_the_criterion_are_told() -> None:

@@ -6,8 +6,8 @@ Minimise, with cell sizes and the masses that leaves say as equalities,
     psi(h) = min_e tau_j e - mu_j ln(e - h) - mu_j ln e,
 
 the slack penalty of the convex-concave procedure (Lipp and Boyd 2016) with a logarithmic barrier and the slack
-eliminated. Dropping the concave curvature of E(chosen) leaves a convex model that lies above F, so Newton's method
-with Armijo's rule descends, one step for each linearisation. tau rises until no demand is broken, then mu falls.
+eliminated. Newton's method with Armijo's rule descends; where F bends down, the concave curvature of E(chosen) is
+dropped, which leaves a convex model that lies above F. tau rises until no demand is broken, then mu falls.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dgetrf, dgetrs, dtrtrs
+from scipy.linalg.lapack import dgetrf, dgetrs
 
 from privet.risk.constraints import TINY, Candidate, Choice, leaf_shares
 from privet.risk.publication import COUNTS, Publication
@@ -171,7 +171,8 @@ class Component:
         cells = self.members.sum(axis=1)
         bends = self.other.any(axis=0) & self.alive
         self.convex, self.convex_cells = np.flatnonzero(bends & (cells > 1)), np.flatnonzero(bends & (cells == 1))
-        self.low = np.concatenate([self.members[self.convex], self.caps[~self.alone]])
+        self.concave = np.flatnonzero(self.chosen.any(axis=0) & self.alive)
+        self.bent = np.concatenate([self.members[self.convex], self.caps[~self.alone], self.members[self.concave]])
 
     def _of_cells(self, groups: Sequence[Sequence[int]]) -> Integers:
         """For each demand the group of each cell under one of its two splits, the last number for none."""
@@ -321,28 +322,32 @@ def _descend(
     kicks: int = 8,
 ) -> tuple[Floats, float, int]:
     """Raise tau while a demand is broken, lower mu once none is by much; shake a point that is stuck."""
-    steps = kicked = 0
-    near, last = 0.0, np.inf
+    steps = kicked = stuck = 0
+    duals, last = None, np.inf
     while True:
-        most = 40 if mu > 1.01 * LAST_MU else 80
-        masses, near, took, fine = _centred(part, masses, mu, tau, near, most, max(0.02 * mu, 1e-9))
+        final = mu == LAST_MU
+        enough = max((0.02 if final else 0.1) * mu, 1e-9)
+        masses, duals, took, fine = _centred(part, masses, duals, mu, tau, 80 if final else 40, enough)
         steps += took
         broken = float(part.broken(masses)[0].max())
         if not fine or steps > budget:
             break
-        if broken > 1e-6 and broken > 0.9 * last and kicked < kicks and tau > 4:
+        stuck = stuck + 1 if broken > 1e-6 and broken > 0.9 * last and tau > 4 else 0
+        if stuck and kicked < kicks:
             # a stationary point that breaks a demand, often a saddle between values that are interchangeable
             kicked += 1
-            masses, near, last = _kicked(part, masses, rng, 0.3 * 1.5**kicked), 0.0, np.inf
+            masses, duals, last = _kicked(part, masses, rng, 0.3 * 1.5**kicked), None, np.inf
             tau = max(tau, 30.0) if kicked > 2 else tau
             continue
+        if stuck > 1 and not kicks:  # a warm start that leads nowhere
+            break
         last = broken
         if broken > 0 and tau < LARGEST_TAU:
             tau *= 2
-        elif mu <= 1.01 * LAST_MU:
+        elif final:
             break
         if broken < 0.01 or tau > 50:
-            mu = max(0.2 * mu, LAST_MU)
+            mu = 0.2 * mu if 0.2 * mu > 2 * LAST_MU else LAST_MU
     return masses, tau, steps
 
 
@@ -357,26 +362,28 @@ def _kicked(part: Component, masses: Floats, rng: np.random.Generator, size: flo
 
 
 def _centred(
-    part: Component, masses: Floats, mu: float, tau: float, near: float, most: int, enough: float
-) -> tuple[Floats, float, int, bool]:
-    """Newton steps for one mu and tau. `near` weighs a term that keeps steps near the last point: it is raised where a
-    step would send a mass below a tenth, instead of shortening the step."""
+    part: Component, masses: Floats, duals: _Duals | None, mu: float, tau: float, most: int, enough: float
+) -> tuple[Floats, _Duals | None, int, bool]:
+    """Newton steps for one mu and tau. Where a step would send masses far below a tenth, they are kept nearer, each
+    for itself, and the step is taken anew, instead of shortening it for all."""
     value = _value(part, masses, mu, tau)
+    near = np.zeros_like(masses)
     refused = steps = 0
     while steps < most:
-        move, decrease = _newton(part, masses, mu, tau, near)
+        model = _Model(part, masses, mu, tau, near, duals)
+        move, decrease = model.direction()
         steps += 1
         if not np.isfinite(decrease):
-            return masses, near, steps, False
-        if decrease * (1 + near) < enough:
+            return masses, duals, steps, False
+        if decrease * (1 + near.max()) < enough:
             break
-        steepest = float((-move / np.where(part.free, masses, 1.0)).max())
-        length = min(1.0, 0.9 / steepest) if steepest > 0 else 1.0
-        if length < 0.3 and refused < 12:
-            near = max(4 * near, 1.0) * min(max(0.15 / length, 1), 50)
+        falls = -move / np.where(part.free, masses, 1.0)
+        length = min(1.0, 0.9 / max(float(falls.max()), 0.9))
+        if length < 0.3 and refused < 4:
+            near = (1 + near) * np.maximum(falls / 0.6, 1.0) - 1
             refused += 1
             continue
-        refused, moved = 0, None
+        refused, moved, whole = 0, None, length
         for _ in range(25):
             point = part.restored(masses + length * move)
             reached = _value(part, point, mu, tau)
@@ -386,12 +393,12 @@ def _centred(
             length *= 0.5
         if moved is None:
             break
+        duals = model.duals_after(move, length)
         masses, gained, value = moved, value - reached, reached
-        near = near / 4 if length > 0.9 else near * 2 if length < 0.2 else near
-        near = 0.0 if near < 1e-2 else near
+        near = near / 4 if length == whole else near if length == 0.5 * whole else np.maximum(2 * near, 1.0)
         if gained < enough * 1e-2:
             break
-    return part.restored(masses), near, steps, True
+    return part.restored(masses), duals, steps, True
 
 
 def _penalty(broken: Floats, mu: Floats, tau: Floats) -> tuple[Floats, Floats]:
@@ -420,100 +427,164 @@ def _value(part: Component, masses: Floats, mu: float, tau: float) -> float:
     return float(found)
 
 
-def _newton(part: Component, masses: Floats, mu: float, tau: float, near: float) -> tuple[Floats, float]:
-    """The Newton direction of the convex model, and how much the model says F decreases along it.
+@dataclass(frozen=True, eq=False)
+class _Duals:
+    """Multipliers of the barriers: of masses above 0 [cell, value], of demands, of caps [cap, value]."""
 
-    The Hessian has a block for each value, a diagonal D and a few groups U of weights w: with A = w^1/2 U D^-1/2 its
-    inverse is D^-1/2 (1 - A' (1 + A A')^-1 A) D^-1/2 (Woodbury), which takes the groups and not the cells squared. What
-    couples the blocks (sizes of cells; masses of leaves and demands) is eliminated.
+    masses: Floats
+    demands: Floats
+    caps: Floats
+
+    def near(self, now: _Duals, most: Floats) -> _Duals:
+        """Kept within a factor of those that belong to a point, and those of demands below their penalty."""
+        far = 100.0
+        highest = np.minimum(now.demands * far, most - (most - now.demands) / far)
+        return _Duals(
+            np.clip(self.masses, now.masses / far, now.masses * far),
+            np.clip(self.demands, now.demands / far, highest),
+            np.clip(self.caps, now.caps / far, now.caps * far),
+        )
+
+    def moved(self, ahead: _Duals, length: float) -> _Duals:
+        """So much of the way to others."""
+        return _Duals(
+            self.masses + length * (ahead.masses - self.masses),
+            self.demands + length * (ahead.demands - self.demands),
+            self.caps + length * (ahead.caps - self.caps),
+        )
+
+
+STRONG = 5.0  # a group that bends F so many times as much as its masses alone is eliminated
+MOST_ROUNDS, ROUGH = 25, 1e-2  # of conjugate gradients, and which part of the gradient they may leave
+
+
+class _Model:
+    """F about a point: its gradient, and its Hessian as a part that is factored and a rest.
+
+    Barriers bend as their multipliers say (primal-dual): these hardly change where mu falls, and a point does.
+
+    What is factored has a diagonal D, and a few rows of which each adds b b' / slack: masses that leaves say (slack 0),
+    demands, and groups that bend F strongly. Sizes of cells are eliminated first, by centring each row within each
+    cell, weighed by 1 / D; that leaves a system of the rows and not of the cells. The rest are the other groups: those
+    of other splits bend F upwards, those of chosen splits downwards.
     """
-    values, cells, rows = part.values, len(part.size), len(part.row_leaf)
-    broken, groups = part.broken(masses)
-    mus, taus = mu * part.weight, tau * part.weight
-    slope = _penalty(broken, mus, taus)[1]
-    bend = 1 / (mus / slope**2 + mus / np.maximum(taus - slope, TINY) ** 2)
-    live = part.alive[:, None] & (groups > 0)
-    if part.measure == GINI:
-        first = np.where(live, -2 * groups / part.group_size[:, None], 0.0)
-        second = np.where(live, 2 / part.group_size[:, None], 0.0)
-    else:
-        some = np.where(live, groups, 1.0)
-        first = np.where(live, -np.log(some / part.group_size[:, None]), 0.0)
-        second = np.where(live, 1 / some, 0.0)
-    above = np.where(part.free, masses, 1.0).T
-    barrier = mu * part.size / part.mass / values
-    diagonal = (1 + near) / above / part.mass + barrier / above**2
-    bent = (slope @ part.other)[:, None] * second
-    diagonal += bent[part.convex_cells].T @ part.members[part.convex_cells]
-    weights = bent[part.convex]
-    if len(part.cap):
+
+    def __init__(
+        self, part: Component, masses: Floats, mu: float, tau: float, near: Floats, duals: _Duals | None = None
+    ) -> None:
+        values, cells, rows = part.values, len(part.size), len(part.row_leaf)
+        broken, groups = part.broken(masses)
+        mus, taus = mu * part.weight, tau * part.weight
+        slope = _penalty(broken, mus, taus)[1]
         room = np.where(part.under, part.cap[:, None] - part.caps @ masses, 1.0)
-        push = np.where(part.under, mu * part.cap_weight[:, None] / room, 0.0)
-        diagonal[:, part.alone_cell] += (push / room)[part.alone].T
-        weights = np.concatenate([weights, (push / room)[~part.alone]])
-    root = np.where(part.constant.T, 0.0, 1 / np.sqrt(diagonal))
-    halves = _halved(np.sqrt(weights.T)[:, :, None] * part.low * root[:, None, :])
+        self.part, self.above = part, np.where(part.free, masses, 1.0)
+        barrier = mu * (part.size / part.mass / values)[:, None] / self.above
+        self.now = _Duals(barrier, slope, np.where(part.under, mu * part.cap_weight[:, None] / room, 0.0))
+        self.duals = self.now if duals is None else duals.near(self.now, taus)
+        force = self.duals.demands
+        slack = mus / slope / force + mus / np.maximum(taus - slope, TINY) / np.maximum(taus - force, TINY)
+        live = part.alive[:, None] & (groups > 0)
+        if part.measure == GINI:
+            first = np.where(live, -2 * groups / part.group_size[:, None], 0.0)
+            second = np.where(live, 2 / part.group_size[:, None], 0.0)
+        else:
+            some = np.where(live, groups, 1.0)
+            first = np.where(live, -np.log(some / part.group_size[:, None]), 0.0)
+            second = np.where(live, 1 / some, 0.0)
+        # curvature: of masses alone, and of groups of several
+        self.cap_bend = self.duals.caps / room
+        upwards, downwards = ((force @ side)[:, None] * second for side in (part.other, part.chosen))
+        diagonal = ((1 / part.mass + self.duals.masses) / self.above * (1 + near)).T
+        diagonal += upwards[part.convex_cells].T @ part.members[part.convex_cells]
+        diagonal[:, part.alone_cell] += self.cap_bend[part.alone].T
+        self.spread = np.where(part.constant.T, 0.0, 1 / diagonal)
+        weights = np.concatenate([upwards[part.convex], self.cap_bend[~part.alone], -downwards[part.concave]])
+        bends, most = weights * (part.bent @ self.spread.T), 2 * cells
+        strong = bends > STRONG
+        if strong.sum() > most:  # more would take longer than conjugate gradients do without them
+            strong = bends > np.partition(bends, -most - 1, axis=None)[-most - 1]
+        self.rest = np.where(strong, 0.0, weights).T
+        # the rows: [masses of leaves, demands, strong groups; value; cell]
+        group, value = np.nonzero(strong)
+        coupling = np.zeros((rows + len(slope) + len(group), values, cells))
+        coupling[np.arange(rows), part.row_value] = part.rows
+        slopes = np.concatenate([first, np.zeros((1, values))]).T  # the last: of cells outside a demand's node
+        jacobian = coupling[rows : rows + len(slope)].transpose(1, 0, 2)
+        np.subtract(slopes[:, part.chosen_group], slopes[:, part.other_group], out=jacobian)
+        jacobian *= part.node_share[:, None]
+        coupling[np.arange(rows + len(slope), len(coupling)), value] = part.bent[group]
+        self.demands = slice(rows, rows + len(slope))
+        self.gradient = (part.logs(masses) - part.tilt).T / part.mass - barrier.T + np.matmul(slope, jacobian)
+        self.gradient += (part.caps.T @ self.now.caps).T
+        self.weights = self.spread / self.spread.sum(axis=0)  # of the values in a cell: a mean takes its size out
+        self.slack = np.concatenate([np.zeros(rows), slack, 1 / weights[strong]])
+        self.root = np.sqrt(self.spread)
+        coupling -= np.einsum("rvc,vc->rc", coupling, self.weights)[:, None]  # in place: the one large array
+        coupling *= self.root
+        self.rows = coupling.reshape(len(coupling), -1)
+        schur = self.rows @ self.rows.T
+        schur.flat[:: len(schur) + 1] += self.slack
+        self.system = _System(schur)
 
-    def inverted(vectors: Floats) -> Floats:
-        """The inverse of each block times vectors [value, vector, cell]."""
-        right = vectors * root[:, None, :]
-        right -= np.matmul(np.matmul(right, halves.transpose(0, 2, 1)), halves)
-        right *= root[:, None, :]
-        return right
+    def _centred(self, vectors: Floats) -> Floats:
+        """Vectors [..., value, cell] without what is the same for all values of a cell."""
+        return np.asarray(vectors - (vectors * self.weights).sum(axis=-2, keepdims=True))
 
-    # what couples the blocks, and the gradient: [value; masses of leaves, demands, gradient; cell]
-    slopes = np.concatenate([first, np.zeros((1, values))]).T  # the last: of cells outside a demand's node
-    coupling = np.zeros((values, rows + len(slope) + 1, cells))
-    coupling[part.row_value, np.arange(rows)] = part.rows
-    jacobian = coupling[:, rows:-1]
-    np.subtract(slopes[:, part.chosen_group], slopes[:, part.other_group], out=jacobian)
-    jacobian *= part.node_share[:, None]
-    gradient = coupling[:, -1]
-    gradient[:] = (part.logs(masses).T - part.tilt[:, None]) / part.mass - barrier / above
-    gradient += np.matmul(slope, jacobian)
-    if len(part.cap):
-        gradient += (part.caps.T @ push).T
-    moved = inverted(coupling)
-    most = cells + rows + len(slope)
-    schur = np.zeros((most, most))
-    flat = (halves * root[:, None, :]).reshape(-1, cells)
-    np.matmul(flat.T, -flat, out=schur[:cells, :cells])
-    schur[np.arange(cells), np.arange(cells)] += (root * root).sum(axis=0)
-    schur[cells:, :cells] = moved[:, :-1].sum(axis=0)
-    schur[:cells, cells:] = schur[cells:, :cells].T
-    schur[cells:, cells:] = np.matmul(coupling[:, :-1], moved[:, :-1].transpose(0, 2, 1)).sum(axis=0)
-    tail = np.arange(cells + rows, most)
-    schur[tail, tail] += 1 / bend
-    sums = np.matmul(coupling[:, :-1], moved[:, -1, :, None]).sum(axis=0)[:, 0]
-    force = _solved(schur, -np.concatenate([moved[:, -1].sum(axis=0), sums]))
-    move = moved[:, -1] + np.matmul(force[cells:], moved[:, :-1])
-    move += inverted(np.broadcast_to(force[:cells], (values, 1, cells)))[:, 0]
-    return -move.T, float((gradient * move).sum())
+    def solved(self, right: Floats) -> Floats:
+        """What is factored, inverted, times [value, cell], among moves that keep what is known."""
+        right = self._centred(right)
+        scaled = self.root * right
+        force = self.system.solved(self.rows @ scaled.ravel())
+        return np.asarray(self.root * (scaled - (force @ self.rows).reshape(right.shape)))
 
+    def direction(self) -> tuple[Floats, float]:
+        """A direction [cell, value] in which F decreases, and how fast.
 
-def _halved(scaled: Floats) -> Floats:
-    """B with B'B = A'(1 + A A')^-1 A, for each value."""
-    inner = np.matmul(scaled, scaled.transpose(0, 2, 1))
-    each = np.arange(inner.shape[1])
-    inner[:, each, each] += 1.0
-    return _divided(np.linalg.cholesky(inner), scaled)
+        Conjugate gradients for the whole Hessian, preconditioned by what is factored. They end where F bends down, with
+        a step that would be right if nothing did: that is one of the convex-concave procedure.
+        """
+        left = -self.gradient
+        move = along = factored = np.zeros_like(left)
+        size, first = 1.0, np.inf
+        for count in range(MOST_ROUNDS):
+            better = self.solved(left)
+            size, before = float(np.vdot(left, better)), size
+            first = size if count == 0 else first
+            if not size > ROUGH**2 * first:
+                break
+            share = size / before if count else 0.0
+            along, factored = better + share * along, left + share * factored
+            groups = along @ self.part.bent.T
+            pull = self.rest * groups
+            bends = float(np.vdot(along, factored) + np.vdot(pull, groups))
+            convex = bends - float(np.minimum(pull * groups, 0.0).sum())
+            if bends <= 0.02 * convex:
+                move = move + size / convex * along
+                break
+            move = move + size / bends * along
+            left = left - size / bends * (factored + pull @ self.part.bent)
+        return move.T, -float(np.vdot(self.gradient, move))
 
-
-def _divided(factors: Floats, right: Floats) -> Floats:
-    """Triangular systems, one for each value: LAPACK's where they are large, all at once where they are small."""
-    if factors.shape[1] <= 24:
-        return np.asarray(np.matmul(np.linalg.inv(factors), right))
-    return np.stack([dtrtrs(factor, some, lower=1)[0] for factor, some in zip(factors, right, strict=True)])
+    def duals_after(self, move: Floats, length: float) -> _Duals:
+        """The multipliers after a step."""
+        part, now = self.part, self.now
+        scaled = move.T / np.where(self.root > 0, self.root, 1.0)
+        demands = now.demands + (self.rows[self.demands] @ scaled.ravel()) / self.slack[self.demands]
+        caps = now.caps + self.cap_bend * (part.caps @ move)
+        return self.duals.moved(_Duals(now.masses - self.duals.masses / self.above * move, demands, caps), length)
 
 
-def _solved(matrix: Floats, right: Floats) -> Floats:
+class _System:
     """A symmetric system, scaled to a diagonal of ones and refined once."""
-    size = 1 / np.sqrt(np.maximum(matrix.diagonal(), TINY))
-    scaled = matrix * size[:, None]
-    scaled *= size
-    scaled.flat[:: len(scaled) + 1] += 1e-13
-    factors, pivots, _ = dgetrf(scaled)
-    wanted = size * right
-    found = dgetrs(factors, pivots, wanted)[0]
-    found += dgetrs(factors, pivots, wanted - scaled @ found)[0]
-    return np.asarray(size * found)
+
+    def __init__(self, matrix: Floats) -> None:
+        self.size = 1 / np.sqrt(np.maximum(matrix.diagonal(), TINY))
+        self.scaled = matrix * self.size[:, None] * self.size
+        self.scaled.flat[:: len(matrix) + 1] += 1e-13
+        self.factors, self.pivots, _ = dgetrf(self.scaled)
+
+    def solved(self, right: Floats) -> Floats:
+        wanted = self.size * right
+        found = dgetrs(self.factors, self.pivots, wanted)[0]
+        found += dgetrs(self.factors, self.pivots, wanted - self.scaled @ found)[0]
+        return np.asarray(self.size * found)

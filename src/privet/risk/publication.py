@@ -424,10 +424,12 @@ class Publication:
             size = self.published_size(leaf)
             if size is None:
                 continue
-            where, people = f"the leaf '{self.tree.where(leaf)}'", int(self.sizes[leaf])
+            people = int(self.sizes[leaf])
             if size == 0:
                 if people and not self.sampled:
-                    raise DataError(f"{where} says it has no rows, but {people} people of the table are there.")
+                    raise DataError(
+                        f"{self._named(leaf)} says it has no rows, but {people} people of the table are there."
+                    )
                 continue
             exact = self.tree.source == SCIKIT  # its counts may have been behind weights, whose largest is the label
             whole = float(size).is_integer()  # rows with a missing value count in part, in several leaves
@@ -436,20 +438,25 @@ class Publication:
                 hint = (
                     " If these are weights of rows, give the fitted tree itself." if exact and size > people else hint
                 )
-                raise DataError(f"{where} says it has {size:g} rows, but {people} people of the table are there.{hint}")
+                raise DataError(
+                    f"{self._named(leaf)} says it has {size:g} rows, but {people} people of the table are there.{hint}"
+                )
             parts = sum(weight * int(self.people.sizes[each]) for each, weight in self.partial.get(leaf, ()))
             if whole and size > people + parts + ROUNDED:
                 raise DataError(
-                    f"{where} says it has {size:g} rows, but only {people} people of the table are there."
+                    f"{self._named(leaf)} says it has {size:g} rows, but only {people} people of the table are there."
                     + (" If these are weights of rows, give the fitted tree itself." if exact else "")
                 )
             loose = 1e-9 if whole else 2 * ROUNDED / size
             if not exact and self.share(leaf) < 1 / self.classes - loose:
                 label = self.tree.values[self.label(leaf)]
                 raise DataError(
-                    f"{where} says that {label} is most frequent with a share of {self.share(leaf):.3g}, which is less "
-                    f"than an even share of {self.classes} values; are all values listed?"
+                    f"{self._named(leaf)} says that {label} is most frequent with a share of {self.share(leaf):.3g}, "
+                    f"which is less than an even share of {self.classes} values; are all values listed?"
                 )
+
+    def _named(self, leaf: int) -> str:
+        return f"the leaf '{self.tree.where(leaf)}'"
 
     @cached_property
     def fractional(self) -> bool:
