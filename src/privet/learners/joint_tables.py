@@ -15,7 +15,9 @@ a record moves, so that one step can update every table for the price of a few. 
    what fine ones are too noisy for. The levels of an attribute are one table in the end.
 5. Three times in between, the pairs of attributes in which the model errs most are chosen, probed and added. In a
    pair that would have more than 64 cells an attribute has at most eight, merged by what the probe released.
-6. The model is the average of the second half of the steps.
+6. Where signal is ample, classes may follow from conjunctions of three attributes and more. Twice tables that joined
+   are offered with an attribute more, and those in which the model errs by more than luck join, too.
+7. The model is the average of the second half of the steps, or of those after the last tables joined.
 
 Everything but the questions works on releases, so the charges of the kernel are the whole cost. They add up to the
 rho of the fit exactly.
@@ -33,7 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.kernel import LOGIT_GRID, RESIDUAL_GRID, AdditiveModel, Domain, Numeric, Rho
+from privet.kernel import LOGIT_GRID, MAX_CELLS, RESIDUAL_GRID, AdditiveModel, Domain, Numeric, Rho
 from privet.learners.algorithm import Meter
 from privet.learners.cells import divided
 from privet.learners.log_odds import (
@@ -87,7 +89,15 @@ class JointConstants:
     pair_signal: float = 100.0  # so many pairs join at a time: sqrt(signal / pair_signal)
     pick: float = 0.01  # share of rho of one choice, at most ...
     pick_signal: float = 2.8e4  # ... pick_signal / (signal^2 * weight)
-    max_cells: int = 128  # of a pair ...
+    widenings: tuple[int, ...] = (15, 19)  # the steps before which tables with an attribute more join ...
+    wide_signal: float = 1200.0  # ... from this signal on, with two classes, times sqrt(classes / 2)
+    widest: int = 4  # attributes of a table
+    wide_pick: int = 4  # what their choice costs, where one of pairs costs 1
+    tau_wide: float = 0.1  # how large their effects are expected
+    luck: float = 3.0  # how far a table must be ahead to join, in deviations of the sampling error of one cell
+    wide_cells: int = 2**14  # of a table with more than two attributes, in the finest cells of each
+    offered: int = 200  # such tables compete at most
+    max_cells: int = 128  # of a pair, and of a table of more attributes ...
     cell_signal: float = 4.0  # ... which needs at least this signal for each cell
     penalty: float = 0.8  # what a choice subtracts for a pair, in deviations of the sampling error of its cells
     coarse: int = 8  # cells of an attribute in a pair
@@ -103,7 +113,7 @@ ROUNDS = 30  # of the rule that divides a step's budget
 
 @dataclass(frozen=True)
 class JointTable:
-    """One table that is updated: an attribute, a level of one, or a pair.
+    """One table that is updated: an attribute, a level of one, a pair, or a few attributes together.
 
     Parameters
     ----------
@@ -234,7 +244,7 @@ class _JointFit:
         self._attribute_of = {name: name for name in table.domain.attributes}
         self._base = table
         self._table = self._with_fine_cells(table)
-        self._groups = self._one_way()
+        self._single = self._groups = self._one_way()
         self._weight = 1.0 + sum(group.weight for group in self._groups)
         # the square of how far a record moves one table, and with its squared records a person
         cap = constants.cap / RESIDUAL_GRID
@@ -245,6 +255,7 @@ class _JointFit:
         self._born = np.zeros(0)
         pairable = pairs and len(table.domain.attributes) > 1
         self._insertions = constants.insertions if pairable else ()
+        self._widenings = constants.widenings if pairable and self._room_for_wider() else ()
         most = math.ceil(math.comb(len(table.domain.attributes), 2) / max(1, len(self._insertions)))
         self._joining = max(1, min(round(math.sqrt(self._signal / constants.pair_signal)), most))
         pick = min(constants.pick, constants.pick_signal / (self._signal**2 * self._weight))
@@ -252,7 +263,7 @@ class _JointFit:
         self._pair_share = constants.probe * min(self._joining / self._weight, 1.0)
         self._first: dict[tuple[str, ...], tuple[Floats, Floats]] = {}  # values and deviations of the first table
         self._merged: dict[str, tuple[str, Codes]] = {}
-        self._owned: set[tuple[str, str]] = set()
+        self._owned: list[tuple[str, ...]] = []  # tables of several attributes that joined
 
     def _set_shares(self, shares: Floats) -> None:
         """Begin with a model of constant class shares."""
@@ -276,14 +287,15 @@ class _JointFit:
         price = self._plan_steps(0)
         self._values = self._values + self._centred(self._gains * probed)
         sums, intercepts, kept = np.zeros_like(self._values), np.zeros_like(self._intercept), 0
+        averaged = max([constants.averaged * constants.steps, *self._widenings])
         for step in range(constants.steps):
             self._meter.at(f"step {step + 1} of {constants.steps}", step, constants.steps, asked=len(self._asked))
-            if step in self._insertions:
+            if step in self._insertions + self._widenings:
                 self._insert(step)
                 price = self._plan_steps(step)
                 sums = np.concatenate([sums, np.zeros((len(self._values) - len(sums), self._numbers))])
             self._step(step, self._left if step == constants.steps - 1 else price)
-            if step >= constants.averaged * constants.steps:
+            if step >= averaged:
                 sums, intercepts, kept = sums + self._values, intercepts + self._intercept, kept + 1
         self._values, self._intercept = sums / kept, intercepts / kept
         return self._learned()
@@ -294,10 +306,15 @@ class _JointFit:
 
     def _plan_steps(self, step: int) -> Fraction:
         """Return what each step costs until the next pairs join, and plan how it is divided."""
-        later = sum(insertion > step for insertion in self._insertions)
-        price = (self._left - later * (self._pick + self._pair_probe)) / (self._constants.steps - step)
+        later = [self._price_of_choice(other) for other in self._insertions + self._widenings if other > step]
+        reserved = sum(later, Fraction(0)) + len(later) * self._pair_probe
+        price = (self._left - reserved) / (self._constants.steps - step)
         self._plan(float(price))
         return price
+
+    def _price_of_choice(self, step: int) -> Fraction:
+        """Return what the choice of the tables that join before a step costs."""
+        return self._pick * (self._constants.wide_pick if step in self._widenings else 1)
 
     # -- questions ------------------------------------------------------------------------------
 
@@ -401,35 +418,46 @@ class _JointFit:
         self._intercept = self._intercept + (move if self._numbers == 1 else move - move.mean())
 
     def _insert(self, step: int) -> None:
-        """Choose the pairs in which the model errs most, and let them join."""
+        """Choose the pairs, or the tables of more attributes, in which the model errs most, and let them join.
+
+        Tables of more attributes compete with some of a single one, which are there already: where one of these is
+        chosen, none of the others errs by more than the best of so many would by luck.
+        """
         if not self._merged:
             self._merge_cells()
+        wider = step in self._widenings
+        offered = self._wider() if wider else combinations(self._declared.attributes, 2)
         limit = min(self._constants.max_cells, self._signal / self._constants.cell_signal)
         groups = {
-            pair: group
-            for pair in combinations(self._declared.attributes, 2)
-            if pair not in self._owned and (group := self._pair(pair)).size <= limit and min(group.shape) > 1
+            names: group
+            for names in offered
+            if names not in self._owned and (group := self._together(names)).size <= limit and min(group.shape) > 1
         }
         candidates = list(groups)
         if not candidates:
             return
         joining = min(self._joining, len(candidates))
-        price = Rho(self._pick * joining / self._joining)
+        price = Rho(self._price_of_choice(step) * joining / self._joining)
+        known = sorted(self._single, key=lambda group: group.size)[:joining] if wider else []
+        ahead = int(self._constants.luck * math.sqrt(float(self._curvature.sum())) * RESIDUAL_GRID)
+        what = "larger tables" if wider else "pairs"
         chosen = self._table.top_residual_tables(
             self._model(),
-            [group.asked for group in groups.values()],
+            [group.asked for group in [*groups.values(), *known]],
             joining,
             price,
             cap=self._constants.cap,
-            penalties=self._penalties([group.size for group in groups.values()]),
+            penalties=[*self._penalties([group.size for group in groups.values()]), *[-ahead] * len(known)],
         )
-        self._record("choice of pairs", chosen)
+        self._record(f"choice of {what}", chosen)
         first, before = len(self._groups), len(self._values)
-        pairs = [candidates[index] for index in chosen.indices]
-        self._owned |= set(pairs)
-        self._groups = [*self._groups, *(groups[pair] for pair in pairs)]
-        self._born = np.concatenate([self._born, np.full(sum(groups[pair].size for pair in pairs), step)])
-        probed = self._probe(first, self._pair_probe, "probe of pairs")
+        joined = [candidates[index] for index in chosen.indices if index < len(candidates)]
+        if not joined:
+            return
+        self._owned += joined
+        self._groups = [*self._groups, *(groups[names] for names in joined)]
+        self._born = np.concatenate([self._born, np.full(sum(groups[names].size for names in joined), step)])
+        probed = self._probe(first, self._pair_probe, f"probe of {what}")
         self._plan_steps(step)
         moves = np.zeros_like(self._values)
         moves[before:] = self._gains[before:] * probed
@@ -633,21 +661,44 @@ class _JointFit:
             else:
                 self._merged[name] = self._fine.get(name, name), merged[name]
 
-    def _pair(self, pair: tuple[str, str]) -> JointTable:
-        """Return the group of two attributes, merged as far as it takes to have few cells: the larger one first.
+    def _together(self, names: tuple[str, ...]) -> JointTable:
+        """Return the group of some attributes, merged as far as it takes to have few cells: the largest one first.
 
         Cells without an order are merged by what they add alone, which says little of what they add together.
         """
-        columns = [self._merged[name] for name in pair]
-        plain = [np.arange(self._table.domain[column].size) for column, _ in columns]
-        most = self._constants.coarse**2
-        larger = int(len(plain[1]) > len(plain[0]))
-        for merged in ((), (larger,), (0, 1)):
-            codes = [columns[place][1] if place in merged else plain[place] for place in (0, 1)]
-            group = JointTable((columns[0][0], columns[1][0]), (codes[0], codes[1]), 1.0, self._constants.tau_pair)
-            if group.size <= most:
-                break
-        return group
+        columns = [self._merged[name] for name in names]
+        codes = [np.arange(self._table.domain[column].size) for column, _ in columns]
+        for place in sorted(range(len(names)), key=lambda place: -len(codes[place])):
+            if math.prod(int(own.max()) + 1 for own in codes) > self._constants.coarse**2:
+                codes[place] = columns[place][1]
+        tau = self._constants.tau_pair if len(names) == 2 else self._constants.tau_wide
+        return JointTable(tuple(column for column, _ in columns), tuple(codes), 1.0, tau)
+
+    def _room_for_wider(self) -> bool:
+        """Return whether there is signal for tables of more than two attributes, and attributes few enough cells."""
+        least = self._constants.wide_signal * math.sqrt(self._classes / 2)
+        smallest = sorted(map(self._finest_size, self._declared.attributes))[:3]
+        return self._signal >= least and len(smallest) == 3 and math.prod(smallest) <= self._constants.wide_cells
+
+    def _finest_size(self, name: str) -> int:
+        """Return how many cells an attribute has in the model."""
+        return self._table.domain[self._fine.get(name, name)].size
+
+    def _wider(self) -> list[tuple[str, ...]]:
+        """Return the tables of several attributes that joined, with an attribute more each, as far as cells allow."""
+        names, classes = self._declared.attributes, self._classes
+        found: dict[tuple[str, ...], int] = {}
+        room = MAX_CELLS // (2 * classes) - sum(len(group.codes[0]) for group in self._single)
+        for table in self._owned:
+            for other in names:
+                wider = tuple(name for name in names if name in table or name == other)
+                cells = math.prod(map(self._finest_size, wider))
+                if not len(table) < len(wider) <= self._constants.widest or cells > self._constants.wide_cells:
+                    continue
+                if wider not in found and len(found) < self._constants.offered and cells <= room:
+                    found[wider] = cells
+                    room -= cells
+        return list(found)
 
 
 def _cells_of(source: Numeric, target: Numeric) -> Codes:

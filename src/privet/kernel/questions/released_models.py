@@ -1,6 +1,6 @@
 """Questions about released models: where one errs, how many rows it classifies right, which candidate is best.
 
-A *merged table* has no, one or two columns, each with its own cells or with coarser ones: `codes` says for each cell of
+A *merged table* has at most four columns, each with its own cells or with coarser ones: `codes` says for each cell of
 the column which merged cell it belongs to. Merged sums are added up from the sums of the fine cells that the engine
 returns, so that all levels of a column come from one pass.
 
@@ -238,6 +238,7 @@ class BestQuestion(Question[Choice]):
 # -- where a model errs, for many tables at once: what a learner that updates all its tables together asks
 
 _LARGEST_SCORE = 2**62
+_MOST_COLUMNS = 4  # of a merged table
 SMALLEST_SHARE = Fraction(1, 10**18)  # the rho of a table: as SMALLEST_RHO, for numbers that a record moves by a cap
 
 
@@ -285,8 +286,8 @@ def _check(
     if not tables:
         raise QuestionError("name at least one table of columns.")
     for table in tables:
-        if not least <= len(table) <= 2 or len({column.name for column in table}) < len(table):
-            raise QuestionError(f"a table is a tuple of {'one or two' if least else 'at most two'} different columns.")
+        if not least <= len(table) <= _MOST_COLUMNS or len({column.name for column in table}) < len(table):
+            raise QuestionError(f"a table is a tuple of {'one to' if least else 'at most'} four different columns.")
         for column in table:
             column.check(domain)
             if column.name == domain.target:
