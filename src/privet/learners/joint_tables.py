@@ -287,15 +287,15 @@ class _JointFit:
         price = self._plan_steps(0)
         self._values = self._values + self._centred(self._gains * probed)
         sums, intercepts, kept = np.zeros_like(self._values), np.zeros_like(self._intercept), 0
-        averaged = max([constants.averaged * constants.steps, *self._widenings])
         for step in range(constants.steps):
             self._meter.at(f"step {step + 1} of {constants.steps}", step, constants.steps, asked=len(self._asked))
             if step in self._insertions + self._widenings:
-                self._insert(step)
+                if self._insert(step):  # the average is of models with the same tables
+                    sums, intercepts, kept = np.zeros_like(self._values), np.zeros_like(self._intercept), 0
                 price = self._plan_steps(step)
                 sums = np.concatenate([sums, np.zeros((len(self._values) - len(sums), self._numbers))])
             self._step(step, self._left if step == constants.steps - 1 else price)
-            if step >= averaged:
+            if step >= constants.averaged * constants.steps:
                 sums, intercepts, kept = sums + self._values, intercepts + self._intercept, kept + 1
         self._values, self._intercept = sums / kept, intercepts / kept
         return self._learned()
@@ -417,8 +417,8 @@ class _JointFit:
         move = self._intercept_gain * answers[-1].sums.reshape(self._numbers) / RESIDUAL_GRID
         self._intercept = self._intercept + (move if self._numbers == 1 else move - move.mean())
 
-    def _insert(self, step: int) -> None:
-        """Choose the pairs, or the tables of more attributes, in which the model errs most, and let them join.
+    def _insert(self, step: int) -> bool:
+        """Choose the pairs, or the tables of more attributes, in which the model errs most; return whether any join.
 
         Tables of more attributes compete with some of a single one, which are there already: where one of these is
         chosen, none of the others errs by more than the best of so many would by luck.
@@ -435,7 +435,7 @@ class _JointFit:
         }
         candidates = list(groups)
         if not candidates:
-            return
+            return False
         joining = min(self._joining, len(candidates))
         price = Rho(self._price_of_choice(step) * joining / self._joining)
         known = sorted(self._single, key=lambda group: group.size)[:joining] if wider else []
@@ -453,7 +453,7 @@ class _JointFit:
         first, before = len(self._groups), len(self._values)
         joined = [candidates[index] for index in chosen.indices if index < len(candidates)]
         if not joined:
-            return
+            return False
         self._owned += joined
         self._groups = [*self._groups, *(groups[names] for names in joined)]
         self._born = np.concatenate([self._born, np.full(sum(groups[names].size for names in joined), step)])
@@ -462,6 +462,7 @@ class _JointFit:
         moves = np.zeros_like(self._values)
         moves[before:] = self._gains[before:] * probed
         self._values = self._values + self._centred(moves)
+        return True
 
     # -- what follows from releases -------------------------------------------------------------
 
