@@ -94,7 +94,7 @@ class JointConstants:
     widest: int = 4  # attributes of a table
     wide_pick: int = 4  # what their choice costs, where one of pairs costs 1
     tau_wide: float = 0.1  # how large their effects are expected
-    luck: float = 3.0  # how far a table must be ahead to join, in deviations of the sampling error of one cell
+    luck: float = 5.0  # how far a table must be ahead to join, in deviations of the sampling error of one cell
     wide_cells: int = 2**14  # of a table with more than two attributes, in the finest cells of each
     offered: int = 200  # such tables compete at most
     max_cells: int = 128  # of a pair, and of a table of more attributes ...
