@@ -92,6 +92,7 @@ class JointConstants:
     widenings: tuple[int, ...] = (15, 19)  # the steps before which tables with an attribute more join ...
     wide_signal: float = 1200.0  # ... from this signal on, with two classes, times sqrt(classes / 2)
     widest: int = 4  # attributes of a table
+    wide_most: int = 5  # so many join at a time, at most: what several share moves by the sum of their steps
     wide_pick: int = 4  # what their choice costs, where one of pairs costs 1
     tau_wide: float = 0.1  # how large their effects are expected
     luck: float = 5.0  # how far a table must be ahead to join, in deviations of the sampling error of one cell
@@ -436,7 +437,7 @@ class _JointFit:
         candidates = list(groups)
         if not candidates:
             return False
-        joining = min(self._joining, len(candidates))
+        joining = min(self._joining, len(candidates), self._constants.wide_most if wider else len(candidates))
         price = Rho(self._price_of_choice(step) * joining / self._joining)
         known = sorted(self._single, key=lambda group: group.size)[:joining] if wider else []
         ahead = int(self._constants.luck * math.sqrt(float(self._curvature.sum())) * RESIDUAL_GRID)
