@@ -1,7 +1,8 @@
 """`python -m evidence.arms`: the learners that `auto` chooses from, on data sets that are counted in rho.
 
 There `auto` takes boosted tables. This measures what that costs against the best of all learners, chosen afterwards
-for each table and epsilon, which favours the others. With `--again` the cells where boosted tables came out behind are
+for each table and epsilon, which favours the others. With `--tables` or `--epsilons` other cells of the file stay as
+they are. With `--again` the cells where boosted tables came out behind are
 measured on more splits, against the learner that was ahead there: chosen before, it is not flattered. Rows are public
 or generated and the noise is seeded, so that the command writes the same numbers again: nothing fitted here is private.
 """
@@ -9,10 +10,11 @@ or generated and the noise is seeded, so that the command writes the same number
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -80,41 +82,39 @@ def again(entry: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def measure_again(tables: Sequence[str]) -> int:
-    """Measure the cells of these tables again where boosted tables are behind, and write evidence/arms.json."""
-    content = json.loads(RESULT.read_text(encoding="utf-8"))
-    for entry in content["cells"]:
-        if entry["table"] in tables and entry["boosted ahead"] < -BEHIND:
-            entry["again"] = again(entry)
-            print(json.dumps({name: entry[name] for name in ("table", "epsilon", "best other", "again")}), flush=True)
-            RESULT.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    return 0
+def write(cells: Mapping[tuple[str, str], dict[str, Any]]) -> None:
+    """Write what was measured so far."""
+    what = f"test accuracy in percent, {SPLITS} random 90/10 splits, one fit on each; differences are paired"
+    content = {"privet": privet.__version__, "command": "python -m evidence.arms", "delta": DELTA, "what": what}
+    ordered = [cells[name, epsilon] for name in TABLES for epsilon in EPSILONS if (name, epsilon) in cells]
+    RESULT.write_text(json.dumps({**content, "cells": ordered}, indent=1) + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and write evidence/arms.json."""
     parser = argparse.ArgumentParser(prog="python -m evidence.arms")
-    parser.add_argument("--splits", type=int, default=SPLITS)
     parser.add_argument("--again", action="store_true", help="measure cells where boosted tables are behind, once more")
-    parser.add_argument("--tables", default=",".join(TABLES), help="of --again")
+    parser.add_argument("--tables", default=",".join(TABLES))
+    parser.add_argument("--epsilons", default=",".join(EPSILONS))
     chosen = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    if chosen.again:
-        return measure_again(chosen.tables.split(","))
-    cells: list[dict[str, Any]] = []
+    known = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
+    cells = {(entry["table"], entry["epsilon"]): entry for entry in known.get("cells", ())}
     try:
-        for name in TABLES:
-            for epsilon in EPSILONS:
-                cells.append(cell(name, epsilon, range(100, 100 + chosen.splits)))
-                last = cells[-1]
-                points = f"{last['boosted ahead']:+.2f} ± {last['standard error']:.2f}"
-                print(f"{name:15}{epsilon:>5} boosted {points} ahead of {last['best other']}", flush=True)
+        for place in itertools.product(chosen.tables.split(","), chosen.epsilons.split(",")):
+            if not chosen.again:
+                cells[place] = cell(*place, range(100, 100 + SPLITS))
+            elif place in cells and cells[place]["boosted ahead"] < -BEHIND:
+                cells[place]["again"] = again(cells[place])
+            else:
+                continue
+            last = cells[place].get("again", cells[place])
+            points = f"{last['boosted ahead']:+.2f} ± {last['standard error']:.2f}"
+            print(f"{place[0]:15}{place[1]:>5} boosted {points} ahead of {cells[place]['best other']}", flush=True)
+            write(cells)
     except DataError as error:
         print(error, file=sys.stderr)
         return 2
-    what = f"test accuracy in percent, {chosen.splits} random 90/10 splits, one fit on each; differences are paired"
-    content = {"privet": privet.__version__, "command": "python -m evidence.arms", "delta": DELTA, "what": what}
-    RESULT.write_text(json.dumps({**content, "cells": cells}, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

@@ -619,8 +619,8 @@ class Questions:
         ----------
         model : AdditiveModel
         tables : sequence of tuples
-            Each of no, one or two columns, where () stands for all rows. A column is its name, or a pair of its name
-            and a list with the merged cell of each of its cells.
+            Each of at most four columns, where () stands for all rows. A column is its name, or a pair of its name and
+            a list with the merged cell of each of its cells.
         rhos : sequence of numbers
             What each table costs, as rho; the answer costs their sum.
         cap : int, default 512
@@ -647,7 +647,7 @@ class Questions:
         penalties: Sequence[int] | None = None,
         key: str | None = None,
     ) -> Asked[TopTables]:
-        """Return the k tables of one or two columns in which a released model errs most, noisily.
+        """Return the k tables of one to four columns in which a released model errs most, noisily.
 
         The score of a table is the sum over its cells of the length of its residual sums, minus its penalty.
 

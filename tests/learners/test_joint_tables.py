@@ -11,9 +11,11 @@ import pytest
 
 import privet
 from privet.errors import BudgetExceeded, QuestionError
-from privet.kernel import Domain, Nominal, Numeric, rho_of
+from privet.kernel import Domain, Nominal, Numeric, Rho, rho_of
+from privet.learners.additive import published_model
+from privet.learners.algorithm import Meter, ignore_progress
 from privet.learners.estimators import UNUSED_DELTA
-from privet.learners.joint_tables import JOINT, effect_size, joint_signal, mean_above_zero
+from privet.learners.joint_tables import COUNT_SHARE, JOINT, effect_size, joint_signal, learn_jointly, mean_above_zero
 from privet.models.model import Model
 
 DELTA = "1e-6"
@@ -93,6 +95,57 @@ def test_it_learns_single_attributes_and_pairs(classes: int, least: float) -> No
     assert {"town", "sex"} in [set(own.columns) for own in fitted.model_.tables]
     assert all(np.isfinite(own.values).all() and (own.deviation > 0).all() for own in fitted.model_.tables)
     assert len({own.columns for own in fitted.model_.tables}) == len(fitted.model_.tables)  # levels are one table
+
+
+def conjunctions_of(size: int, seed: int) -> pd.DataFrame:
+    """Rows whose class follows from three answers: half of it cannot be told by two of them."""
+    rng = np.random.default_rng([7, seed])
+    frame = pd.DataFrame({name: rng.integers(0, 3, size) for name in "abcdef"})
+    said = np.where(
+        frame["a"] == 0, frame["b"] == frame["c"], np.where(frame["b"] == 1, frame["c"] == 2, frame["d"] > 0)
+    )
+    return frame.assign(y=np.where(rng.random(size) < 0.1, 1 - said, said))
+
+
+CONJUNCTIONS = Domain((*(Nominal(name, (0, 1, 2)) for name in "abcdef"), Nominal("y", (0, 1))), target="y", rows=20_000)
+
+
+def test_with_ample_signal_it_learns_conjunctions_of_three() -> None:
+    """Better than tables of two attributes; four questions more; the model is kept, drawn and told as others are."""
+    train, test = conjunctions_of(20_000, 0), conjunctions_of(5_000, 1)
+    fits = []
+    for widenings in ((), JOINT.widenings):
+        table = privet.testing.open(train, CONJUNCTIONS, budget=2, delta=DELTA, seed=3)
+        rho = table.amount(Fraction(2))
+        counts = table.histogram("y", epsilon=Rho(rho * COUNT_SHARE))
+        constants = replace(JOINT, widenings=widenings)
+        learned = learn_jointly(table, rho, counts, 20_000.0, Meter(ignore_progress, CONJUNCTIONS), constants=constants)
+        assert rho * (1 - Fraction(1, 10**9)) < table.budget.spent <= rho
+        fits.append(published_model(CONJUNCTIONS, "boosted", Fraction(2), learned))
+    pairs, wider = fits
+    target = test.y.to_numpy()
+    right = [np.mean(model.predict_codes(test) == target) for model in fits]
+    assert right[1] > right[0] + 0.02
+    assert max(len(own.columns) for own in pairs.tables) == 2 and len(pairs.privacy.steps) == 38
+    largest = max(wider.tables, key=lambda own: len(own.columns))
+    assert {"a", "b", "c"} in [set(own.columns) for own in wider.tables] and len(wider.privacy.steps) <= 42
+    again = Model.from_json(wider.to_json())
+    assert np.allclose(again.predict_proba(test), wider.predict_proba(test))
+    assert np.allclose(wider.to_trees().predict_proba(test), wider.predict_proba(test))
+    assert " and ".join(largest.columns) in wider.page() and " and ".join(largest.columns) in wider.text()
+    assert sum(wider.importance.values()) > 0 and len(wider.merged().tables) == len(wider.tables)
+
+
+def test_larger_tables_join_only_where_there_is_more_to_learn_than_luck() -> None:
+    """Six attributes of which one says something, alone: a choice of larger tables takes none, and pays no probe."""
+    rng = np.random.default_rng(0)
+    frame = conjunctions_of(20_000, 2)
+    frame["y"] = np.where(rng.random(len(frame)) < 0.2, rng.integers(0, 2, len(frame)), frame["a"] == 1).astype(int)
+    table = privet.testing.open(frame, CONJUNCTIONS, budget=2, delta=DELTA, seed=4)
+    fitted = privet.BoostedTablesClassifier(2).fit(table)
+    asked = [step.question for step in fitted.privacy_.steps]
+    assert "choice of larger tables" in asked and len(asked) < 42
+    assert fitted.privacy_.rho is not None and fitted.privacy_.rho - table.budget.spent < fitted.privacy_.rho / 10**9
 
 
 def test_a_delta_buys_accuracy() -> None:

@@ -485,7 +485,7 @@ UNUSED_DELTA = "with so little signal pure epsilon gives more, so no delta was u
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BoostedTablesClassifier(TablesClassifier):
-    """A sum of small tables of one or two attributes, each bought where the model so far errs most.
+    """A sum of small tables of a few attributes, bought where the model so far errs most.
 
     With a delta, all tables are learned together, which is more accurate (docs/explanation/boosted.md). Declare
     `rows` in the domain, a public order of magnitude, to improve its plan. If there is too little signal, the model is
@@ -498,7 +498,7 @@ class BoostedTablesClassifier(TablesClassifier):
     delta : int, float, str or Fraction, optional
         With one, the promise of a fit on rows is (epsilon, delta). A ProtectedTable has its own, from `privet.open`.
     pairs : bool, default True
-        Use tables of two attributes too.
+        Use tables of two attributes and more, too.
 
     Examples
     --------

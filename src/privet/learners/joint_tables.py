@@ -15,7 +15,9 @@ a record moves, so that one step can update every table for the price of a few. 
    what fine ones are too noisy for. The levels of an attribute are one table in the end.
 5. Three times in between, the pairs of attributes in which the model errs most are chosen, probed and added. In a
    pair that would have more than 64 cells an attribute has at most eight, merged by what the probe released.
-6. The model is the average of the second half of the steps.
+6. Where signal is ample, classes may follow from conjunctions of three attributes and more. Twice tables that joined
+   are offered with an attribute more, and those in which the model errs by more than luck join, too.
+7. The model is the average of the second half of the steps, or of those after the last tables joined.
 
 Everything but the questions works on releases, so the charges of the kernel are the whole cost. They add up to the
 rho of the fit exactly.
@@ -24,7 +26,7 @@ rho of the fit exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -37,6 +39,7 @@ from privet.conditions import merged_tables
 from privet.kernel import (
     GRAIN,
     LOGIT_GRID,
+    MAX_CELLS,
     RESIDUAL_GRID,
     AdditiveModel,
     Domain,
@@ -98,7 +101,16 @@ class JointConstants:
     pair_signal: float = 100.0  # so many pairs join at a time: sqrt(signal / pair_signal)
     pick: float = 0.01  # share of rho of one choice, at most ...
     pick_signal: float = 2.8e4  # ... pick_signal / (signal^2 * weight)
-    max_cells: int = 128  # of a pair ...
+    widenings: tuple[int, ...] = (15, 19)  # the steps before which tables with an attribute more join ...
+    wide_signal: float = 1200.0  # ... from this signal on, with two classes, times sqrt(classes / 2)
+    widest: int = 4  # attributes of a table
+    wide_most: int = 5  # so many join at a time, at most: what several share moves by the sum of their steps
+    wide_pick: int = 4  # what their choice costs, where one of pairs costs 1
+    tau_wide: float = 0.1  # how large their effects are expected
+    luck: float = 5.0  # how far a table must be ahead to join, in deviations of the sampling error of one cell
+    wide_cells: int = 2**14  # of a table with more than two attributes, in the finest cells of each
+    offered: int = 200  # such tables compete at most
+    max_cells: int = 128  # of a pair, and of a table of more attributes ...
     cell_signal: float = 4.0  # ... which needs at least this signal for each cell
     penalty: float = 0.8  # what a choice subtracts for a pair, in deviations of the sampling error of its cells
     coarse: int = 8  # cells of an attribute in a pair
@@ -114,7 +126,7 @@ ROUNDS = 30  # of the rule that divides a step's budget
 
 @dataclass(frozen=True)
 class JointTable:
-    """One table that is updated: an attribute, a level of one, or a pair.
+    """One table that is updated: an attribute, a level of one, a pair, or a few attributes together.
 
     Parameters
     ----------
@@ -286,7 +298,8 @@ class _JointFit:
         self._base = table
         self._table = self._with_fine_cells(table)
         self._tables = JointTables(self._one_way(), self._numbers)
-        self._weight = 1.0 + sum(group.weight for group in self._tables.groups)
+        self._single = self._tables.groups
+        self._weight = 1.0 + sum(group.weight for group in self._single)
         # the square of how far a record moves one table, and with its squared records a person
         cap = constants.cap / RESIDUAL_GRID
         self._squared = cap**2 * (1 if self._classes == 2 else 2) * table.domain.rows_per_person**2
@@ -296,6 +309,7 @@ class _JointFit:
         self._born = np.zeros(0)
         pairable = pairs and len(table.domain.attributes) > 1
         self._insertions = constants.insertions if pairable else ()
+        self._widenings = constants.widenings if pairable and self._room_for_wider() else ()
         most = math.ceil(math.comb(len(table.domain.attributes), 2) / max(1, len(self._insertions)))
         self._joining = max(1, min(round(math.sqrt(self._signal / constants.pair_signal)), most))
         pick = min(constants.pick, constants.pick_signal / (self._signal**2 * self._weight))
@@ -303,7 +317,8 @@ class _JointFit:
         self._pair_share = constants.probe * min(self._joining / self._weight, 1.0)
         self._first: dict[tuple[str, ...], tuple[Floats, Floats]] = {}  # values and deviations of the first table
         self._merged: dict[str, tuple[str, Codes]] = {}
-        self._pairs: dict[tuple[str, str], JointTable] = {}  # those that may join
+        self._pairs: dict[tuple[str, ...], JointTable] = {}  # those that may join
+        self._owned: list[tuple[str, ...]] = []  # tables of several attributes that joined
 
     def _set_shares(self, shares: Floats) -> None:
         """Begin with a model of constant class shares."""
@@ -329,8 +344,10 @@ class _JointFit:
         sums, intercepts, kept = np.zeros_like(self._values), np.zeros_like(self._intercept), 0
         for step in range(constants.steps):
             self._meter.at(f"step {step + 1} of {constants.steps}", step, constants.steps, asked=len(self._asked))
-            if step in self._insertions:
-                rhos = self._insert(step)
+            if step in self._insertions + self._widenings:
+                if self._insert(step):  # the average is of models with the same tables
+                    sums, intercepts, kept = np.zeros_like(self._values), np.zeros_like(self._intercept), 0
+                rhos = self._plan_steps(step)
                 sums = np.concatenate([sums, np.zeros((len(self._values) - len(sums), self._numbers))])
             self._step(step, rhos if step < constants.steps - 1 else divided_rho(self._left, self._shares))
             if step >= constants.averaged * constants.steps:
@@ -343,11 +360,16 @@ class _JointFit:
         return Rho(self._total * Fraction(max(1, int(part * 10**9)), 10**9)).value
 
     def _plan_steps(self, step: int) -> list[Fraction]:
-        """Plan the steps until the next pairs join; return what each costs, table by table."""
-        later = sum(insertion > step for insertion in self._insertions)
-        price = (self._left - later * (self._pick + self._pair_probe)) / (self._constants.steps - step)
+        """Plan the steps until the next tables join; return what each costs, table by table."""
+        later = [self._price_of_choice(other) for other in self._insertions + self._widenings if other > step]
+        reserved = sum(later, Fraction(0)) + len(later) * self._pair_probe
+        price = (self._left - reserved) / (self._constants.steps - step)
         self._plan(float(price))
         return divided_rho(price, self._shares)
+
+    def _price_of_choice(self, step: int) -> Fraction:
+        """Return what the choice of the tables that join before a step costs."""
+        return self._pick * (self._constants.wide_pick if step in self._widenings else 1)
 
     # -- questions ------------------------------------------------------------------------------
 
@@ -445,39 +467,54 @@ class _JointFit:
         move = self._intercept_gain * sums[-1]
         self._intercept = self._intercept + (move if self._numbers == 1 else move - move.mean())
 
-    def _insert(self, step: int) -> list[Fraction]:
-        """Choose the pairs in which the model errs most, and let them join; return what each step costs then."""
+    def _insert(self, step: int) -> bool:
+        """Choose the pairs, or the tables of more attributes, in which the model errs most; return whether any join.
+
+        Tables of more attributes compete with some of a single one, which are there already: where one of these is
+        chosen, none of the others errs by more than the best of so many would by luck.
+        """
         if not self._merged:
             self._merge_cells()
-            limit = min(self._constants.max_cells, self._signal / self._constants.cell_signal)
-            groups = {pair: self._pair(pair) for pair in combinations(self._declared.attributes, 2)}
-            self._pairs = {
-                pair: group for pair, group in groups.items() if group.size <= limit and min(group.shape) > 1
-            }
-        candidates = list(self._pairs)
-        if not candidates:
-            return self._plan_steps(step)
-        joining = min(self._joining, len(candidates))
-        price = Rho(self._pick * joining / self._joining)
+            self._pairs = self._candidates(combinations(self._declared.attributes, 2))
+        wider = step in self._widenings
+        groups = self._candidates(self._wider()) if wider else self._pairs
+        names = list(groups)
+        if not names:
+            return False
+        joining = min(self._joining, len(names), self._constants.wide_most if wider else len(names))
+        price = Rho(self._price_of_choice(step) * joining / self._joining)
+        known = sorted(self._single, key=lambda group: group.size)[:joining] if wider else []
+        ahead = int(self._constants.luck * math.sqrt(float(self._curvature.sum())) * RESIDUAL_GRID)
+        what = "larger tables" if wider else "pairs"
         chosen = self._table.top_residual_tables(
             self._model(),
-            [group.asked for group in self._pairs.values()],
+            [group.asked for group in [*groups.values(), *known]],
             joining,
             price,
             cap=self._constants.cap,
-            penalties=self._penalties([group.size for group in self._pairs.values()]),
+            penalties=[*self._penalties([group.size for group in groups.values()]), *[-ahead] * len(known)],
         )
-        self._record("choice of pairs", chosen)
-        joined = JointTables([self._pairs.pop(candidates[index]) for index in chosen.indices], self._numbers)
-        before = len(self._values)
-        self._born = np.concatenate([self._born, np.full(joined.sizes.sum(), step)])
-        self._tables = JointTables([*self._tables.groups, *joined.groups], self._numbers)
-        probed = self._probe(joined, self._pair_probe, "probe of pairs")
-        rhos = self._plan_steps(step)
+        self._record(f"choice of {what}", chosen)
+        joined = {names[index]: groups[names[index]] for index in chosen.indices if index < len(names)}
+        if not joined:
+            return False
+        self._owned += joined
+        self._pairs = {pair: group for pair, group in self._pairs.items() if pair not in joined}
+        tables, before = JointTables([*joined.values()], self._numbers), len(self._values)
+        self._born = np.concatenate([self._born, np.full(tables.sizes.sum(), step)])
+        self._tables = JointTables([*self._tables.groups, *tables.groups], self._numbers)
+        probed = self._probe(tables, self._pair_probe, f"probe of {what}")
+        self._plan_steps(step)
         moves = np.zeros_like(self._values)
         moves[before:] = self._gains[before:] * probed
         self._values = self._values + self._centred(moves)
-        return rhos
+        return True
+
+    def _candidates(self, offered: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], JointTable]:
+        """Return the groups of attributes that are offered and have cells enough, but not too many, by attributes."""
+        limit = min(self._constants.max_cells, self._signal / self._constants.cell_signal)
+        groups = {names: self._together(names) for names in offered if names not in self._owned}
+        return {names: group for names, group in groups.items() if group.size <= limit and min(group.shape) > 1}
 
     # -- what follows from releases -------------------------------------------------------------
 
@@ -663,21 +700,44 @@ class _JointFit:
             else:
                 self._merged[name] = self._fine.get(name, name), merged[name]
 
-    def _pair(self, pair: tuple[str, str]) -> JointTable:
-        """Return the group of two attributes, merged as far as it takes to have few cells: the larger one first.
+    def _together(self, names: tuple[str, ...]) -> JointTable:
+        """Return the group of some attributes, merged as far as it takes to have few cells: the largest one first.
 
         Cells without an order are merged by what they add alone, which says little of what they add together.
         """
-        columns = [self._merged[name] for name in pair]
-        plain = [np.arange(self._table.domain[column].size) for column, _ in columns]
-        most = self._constants.coarse**2
-        larger = int(len(plain[1]) > len(plain[0]))
-        for merged in ((), (larger,), (0, 1)):
-            codes = [columns[place][1] if place in merged else plain[place] for place in (0, 1)]
-            group = JointTable((columns[0][0], columns[1][0]), (codes[0], codes[1]), 1.0, self._constants.tau_pair)
-            if group.size <= most:
-                break
-        return group
+        columns = [self._merged[name] for name in names]
+        codes = [np.arange(self._table.domain[column].size) for column, _ in columns]
+        for place in sorted(range(len(names)), key=lambda place: -len(codes[place])):
+            if math.prod(int(own.max()) + 1 for own in codes) > self._constants.coarse**2:
+                codes[place] = columns[place][1]
+        tau = self._constants.tau_pair if len(names) == 2 else self._constants.tau_wide
+        return JointTable(tuple(column for column, _ in columns), tuple(codes), 1.0, tau)
+
+    def _room_for_wider(self) -> bool:
+        """Return whether there is signal for tables of more than two attributes, and attributes few enough cells."""
+        least = self._constants.wide_signal * math.sqrt(self._classes / 2)
+        smallest = sorted(map(self._finest_size, self._declared.attributes))[:3]
+        return self._signal >= least and len(smallest) == 3 and math.prod(smallest) <= self._constants.wide_cells
+
+    def _finest_size(self, name: str) -> int:
+        """Return how many cells an attribute has in the model."""
+        return self._table.domain[self._fine.get(name, name)].size
+
+    def _wider(self) -> list[tuple[str, ...]]:
+        """Return the tables of several attributes that joined, with an attribute more each, as far as cells allow."""
+        names, classes = self._declared.attributes, self._classes
+        found: dict[tuple[str, ...], int] = {}
+        room = MAX_CELLS // (2 * classes) - sum(len(group.codes[0]) for group in self._single)
+        for table in self._owned:
+            for other in names:
+                wider = tuple(name for name in names if name in table or name == other)
+                cells = math.prod(map(self._finest_size, wider))
+                if not len(table) < len(wider) <= self._constants.widest or cells > self._constants.wide_cells:
+                    continue
+                if wider not in found and len(found) < self._constants.offered and cells <= room:
+                    found[wider] = cells
+                    room -= cells
+        return list(found)
 
 
 def _cells_of(source: Numeric, target: Numeric) -> Codes:

@@ -1,4 +1,4 @@
-"""A published model that is a sum of small tables of log odds, for the cells of one or two attributes each.
+"""A published model that is a sum of small tables of log odds, for the cells of a few attributes each.
 
 The log odds of a row are an intercept plus one entry of each table. Every number is a release or made
 from releases, so the model can be printed, edited and merged at no cost.
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_TABLES = 100_000
+MOST_COLUMNS = 4  # of a table
 LARGEST = 100.0  # the largest log odds of a cell: e^100 is beyond any odds
 ALIKE = 0.1  # cells with a standard deviation below this have nearly equal weights
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The log odds that the cells of one or two attributes add.
+    """The log odds that the cells of one to four attributes add.
 
     Parameters
     ----------
@@ -246,7 +247,7 @@ class Tables(Model, key="tables"):
         """How much each attribute moves predictions.
 
         It is the standard deviation, over the cells of the attribute, of what it adds by itself in all tables. The
-        part of a table of two attributes that neither adds by itself counts half for each of them.
+        part of a table of several attributes that none of them adds by itself is divided evenly among them.
         """
         alone = {name: np.zeros((self.domain[name].size, len(self.intercept))) for name in self.domain.attributes}
         cell_weights = {name: np.zeros(self.domain[name].size) for name in self.domain.attributes}
@@ -261,7 +262,7 @@ class Tables(Model, key="tables"):
                 cell_weights[name] += weights.sum(axis=others)
                 together = together - effect
             for name in table.columns if len(table.columns) > 1 else ():
-                importance[name] += _deviation(together, weights) / 2
+                importance[name] += _deviation(together, weights) / len(table.columns)
         return {name: importance[name] + _deviation(alone[name], cell_weights[name]) for name in importance}
 
     def merged(self) -> Tables:
@@ -283,7 +284,7 @@ class Tables(Model, key="tables"):
         Parameters
         ----------
         *columns : str
-            One attribute, or two for the tables of both.
+            One attribute, or several for the tables of all of them together.
 
         Returns
         -------
@@ -309,7 +310,7 @@ class Tables(Model, key="tables"):
         Parameters
         ----------
         columns : str or sequence of str
-            One attribute, or two.
+            One attribute, or several.
         values : array-like of float
             Log odds, [cells..., class].
 
@@ -419,8 +420,9 @@ def _table(content: Any, domain: Domain, number: int) -> Table:
     if not isinstance(content, dict) or set(content) != {"columns", "epsilon", "values", "deviation"}:
         raise ModelError(f"{where} of the model is not a table; it was not written by privet.")
     columns = content["columns"]
-    if not isinstance(columns, list) or not 1 <= len(columns) <= 2 or len(set(map(str, columns))) < len(columns):
-        raise ModelError(f"{where} of the model has columns other than one, or two different ones.")
+    several = isinstance(columns, list) and 1 <= len(columns) <= MOST_COLUMNS
+    if not several or len(set(map(str, columns))) < len(columns):
+        raise ModelError(f"{where} of the model has columns other than one to four different ones.")
     for name in columns:
         if not isinstance(name, str) or name not in domain or name == domain.target:
             raise ModelError(f"{where} of the model has a column that its domain does not declare.")

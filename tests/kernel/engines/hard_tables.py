@@ -288,6 +288,8 @@ def model_queries(draw: Callable[..., Any], domain: Domain, rows: Rows) -> list[
     intercept = tuple(logits().tolist())
     caps = tuple(draw(st.integers(1, RESIDUAL_GRID)) for _ in range(classes))
     table = st.lists(st.sampled_from(domain.attributes), min_size=1, max_size=2, unique=True).map(tuple)
+    wide = st.lists(st.sampled_from(domain.attributes), min_size=1, max_size=4, unique=True).map(tuple)
+    table |= wide.filter(lambda names: domain.cell_count(names) <= 60)
     tables = tuple(draw(st.lists(table, min_size=1, max_size=3)))
     target = str(domain.target)
     return [

@@ -80,7 +80,13 @@ def test_answers_about_models_are_those_of_the_reference(
         for one, other in itertools.permutations(domain.attributes, 2)
         if rows.parts * domain[one].size * domain[other].size <= 2**15
     ]
-    table = st.sampled_from([*single, *pairs])
+    wider = [
+        names
+        for count in (3, 4)
+        for names in itertools.islice(itertools.permutations(domain.attributes, count), 200)
+        if rows.parts * domain.cell_count(names) <= 2**12
+    ]
+    table = st.sampled_from([*single, *pairs, *wider])
     tables = data.draw(st.just(single) | st.just([*single, *pairs]) | st.lists(table, min_size=1, max_size=12))
     terms = data.draw(st.lists(table | st.sampled_from([(), ("a0", "a0", "a0")]), max_size=3))
     model = model_of(domain, terms, data.draw(st.sampled_from([0, 3, 2**11, 2**15, 2**24])), rng)
@@ -102,7 +108,7 @@ def test_many_blocks_of_rows(classes: int, weighted: bool) -> None:
     codes = rows_of(domain, 3 * residuals._BLOCK + 17, rng)
     weights = rng.integers(1, 5, len(codes["y"])) if weighted else None
     model = model_of(domain, [("a0", "a6"), ("a2",)], 3000, rng)
-    tables = (("a6",), ("a0", "a6"), ("a3", "a1"), ("a5", "a7"))
+    tables = (("a6",), ("a0", "a6"), ("a3", "a1"), ("a5", "a7"), ("a3", "a1", "a5"), ("a1", "a2", "a3"), ("a1", "a2"))
     query = ResidualQuery(Rows(), model, tables, "y", (900, 500, 1024, 100)[:classes])
     engine = MemoryEngine(domain, codes, {}, weights)
     assert_same(ask(engine, query), ask(reference_of(domain, codes, weights), query))

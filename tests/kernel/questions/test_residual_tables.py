@@ -35,12 +35,13 @@ UNIT = unit_with(Fraction(1, 10**6))
 
 def domain_of(classes: int) -> Domain:
     age = Numeric("age", Fraction(0), Fraction(8), Fraction(1), bins=8)
-    return Domain((age, Nominal("b", ("x", "y", "z")), Nominal("y", tuple(range(classes)))), target="y")
+    named = Nominal("b", ("x", "y", "z")), Nominal("c", ("k", "l")), Nominal("y", tuple(range(classes)))
+    return Domain((age, *named), target="y")
 
 
 def rows_of(classes: int, count: int, seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
-    columns = {"age": rng.integers(0, 8, count), "b": rng.choice(list("xyz"), count)}
+    columns = {name: rng.choice(values, count) for name, values in (("age", range(8)), ("b", [*"xyz"]), ("c", [*"kl"]))}
     return pd.DataFrame({**columns, "y": rng.integers(0, classes, count)})
 
 
@@ -58,6 +59,7 @@ TABLES = (
     (MergedColumn("age", HALVES),),
     (MergedColumn("b"), MergedColumn("age", THIRDS)),
     (MergedColumn("age", HALVES), MergedColumn("b", (0, 0, 1))),
+    (MergedColumn("c"), MergedColumn("age", THIRDS), MergedColumn("b")),
 )
 
 
@@ -138,13 +140,13 @@ def test_the_reach_of_a_score_is_the_next_whole_number() -> None:
 
 def test_the_noise_of_each_table_is_made_for_its_rho() -> None:
     domain = domain_of(3)
-    rhos = (Fraction(1, 100), Fraction(1, 50), Fraction(1, 1000), Fraction(1, 7), Fraction(1, 3))
+    rhos = (*(Fraction(1, number) for number in (100, 50, 1000, 7, 3, 9)),)
     for apart in (False, True):
         question = ResidualTablesQuestion(model_of(domain, 1), TABLES, rhos, CAP, apart)
         (mechanism,) = question.mechanisms(domain, PerPart.same(sum(rhos) / 4, 1), UNIT)  # a person with two records
         assert mechanism.rhos == tuple(rho / 4 for rho in rhos) and mechanism.rho == sum(rhos) / 4
         assert [noise.variance for noise in mechanism.noises] == [2 * CAP**2 * 4 / (2 * rho) for rho in rhos]
-        assert mechanism.sizes == tuple(3 * (2 if apart else 1) * cells for cells in (1, 8, 4, 9, 8))
+        assert mechanism.sizes == tuple(3 * (2 if apart else 1) * cells for cells in (1, 8, 4, 9, 8, 18))
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -200,7 +202,8 @@ WRONG: list[tuple[str, Any]] = [
     ("a rho above 0", lambda t, m: t.residual_tables(m, [()], ["0.1", "0.1"])),
     ("rho must be a number above 0", lambda t, m: t.residual_tables(m, [()], [0])),
     ("epsilon must be a number", lambda t, m: t.residual_tables(m, [()], [])),
-    ("at most two different columns", lambda t, m: t.residual_tables(m, [("age", "age")], ["0.1"])),
+    ("at most four different columns", lambda t, m: t.residual_tables(m, [("age", "age")], ["0.1"])),
+    ("at most four different columns", lambda t, m: t.residual_tables(m, [tuple("abcde")], ["0.1"])),
     ("may not look at the target", lambda t, m: t.residual_tables(m, [("y",)], ["0.1"])),
     ("whole numbers, one for each of its cells", lambda t, m: t.residual_tables(m, [[("age", (0, 1))]], ["0.1"])),
     ("without a gap", lambda t, m: t.residual_tables(m, [[("age", (0, 2) * 4)]], ["0.1"])),
@@ -208,7 +211,7 @@ WRONG: list[tuple[str, Any]] = [
     ("every table once", lambda t, m: t.top_residual_tables(m, [("age",), ("age",)], 1, "0.1")),
     ("a cap is a whole number", lambda t, m: t.residual_tables(m, [()], ["0.1"], cap=2000)),
     ("its name with the merged cell", lambda t, m: t.residual_tables(m, [[("age", 3)]], ["0.1"])),
-    ("one or two different columns", lambda t, m: t.top_residual_tables(m, [()], 1, "0.1")),
+    ("one to four different columns", lambda t, m: t.top_residual_tables(m, [()], 1, "0.1")),
     ("k is a whole number from 1 to 1", lambda t, m: t.top_residual_tables(m, [("age",)], 2, "0.1")),
     ("penalties are", lambda t, m: t.top_residual_tables(m, [("age",)], 1, "0.1", penalties=[0.5])),
     ("an AdditiveModel", lambda t, m: t.residual_tables("m", [()], ["0.1"])),
@@ -282,18 +285,19 @@ def test_every_access_gives_the_same_answers(access: str, tmp_path: Path) -> Non
     """The same seed draws the same noise, so that the sums under it are those of the frame in memory."""
     domain, frame = domain_of(3), rows_of(3, 200)
     frame.to_csv(path := tmp_path / "rows.csv", index=False)
-    model, tables = model_of(domain, 5), [(), ("age",), [("age", HALVES)], ("b", ("age", THIRDS))]
+    model, tables = model_of(domain, 5), [(), ("age",), [("age", HALVES)], ("b", ("age", THIRDS)), ("b", "c", "age")]
     with (
         privet.testing.open(frame, domain, 5, seed=3, delta="1e-6") as here,
         privet.testing.open(path, domain, 5, seed=3, delta="1e-6", access=access) as there,
     ):
         for apart in (False, True):
             one, other = (
-                table.residual_tables(model, tables, ["0.01"] * 4, signs_apart=apart).to_dict()
+                table.residual_tables(model, tables, ["0.01"] * 5, signs_apart=apart).to_dict()
                 for table in (here, there)
             )
             assert one == other
         chosen = [
-            table.top_residual_tables(model, [("age",), ("b",), ("b", "age")], 2, "0.5") for table in (here, there)
+            table.top_residual_tables(model, [("age",), ("b",), ("b", "age"), ("c", "b", "age")], 2, "0.5")
+            for table in (here, there)
         ]
         assert chosen[0].indices == chosen[1].indices

@@ -70,7 +70,7 @@ class SumQuery:
 
 @dataclass(frozen=True)
 class ResidualQuery:
-    """Sums of clipped residuals of a released model, for each table of one or two columns.
+    """Sums of clipped residuals of a released model, for each table of columns.
 
     With E_c = exp(logit_c - largest logit) and T their sum, a row of class y adds
     own = min((T - E_y) / T, cap_y) to its cell of class y and, with more than two

@@ -1,6 +1,6 @@
 """Questions about released models: where one errs, how many rows it classifies right, which candidate is best.
 
-A *merged table* has no, one or two columns, each with its own cells or with coarser ones: `codes` says for each cell of
+A *merged table* has at most four columns, each with its own cells or with coarser ones: `codes` says for each cell of
 the column which merged cell it belongs to. Merged sums are added up from the sums of the fine cells that the engine
 returns, so that all levels of a column come from one pass.
 
@@ -224,6 +224,7 @@ class BestQuestion(Question[Choice]):
 # -- where a model errs, for many tables at once: what a learner that updates all its tables together asks
 
 _LARGEST_SCORE = 2**62
+_MOST_COLUMNS = 4  # of a merged table
 SMALLEST_SHARE = Fraction(1, 10**18)  # the rho of a table: as SMALLEST_RHO, for numbers that a record moves by a cap
 
 
@@ -284,8 +285,11 @@ class Layout:
     """
 
     def __init__(self, tables: Sequence[MergedTable], sizes: Mapping[str, int]) -> None:
-        if any(len(table) > 2 or len({column.name for column in table}) < len(table) for table in tables):
-            raise QuestionError("a table is a tuple of at most two different columns.")
+        if any(len({column.name for column in table}) < len(table) or len(table) > _MOST_COLUMNS for table in tables):
+            raise QuestionError("a table is a tuple of at most four different columns.")
+        # of all tables, and not of the fine ones that they share: each is merged by itself
+        self.fine_cells = sum(math.prod(sizes[column.name] for column in table) for table in tables)
+        check_cells(self.fine_cells, MAX_CELLS)  # before there is an array of so many
         self._tables = [[column.cells(sizes[column.name]) for column in table] for table in tables]
         if len(set(tables)) < len(tables):
             raise QuestionError("name every table once.")
@@ -293,8 +297,6 @@ class Layout:
         self.sizes = sizes
         self.shapes = tuple(tuple(int(codes.max()) + 1 for codes in table) for table in self._tables)
         self.cells = tuple(map(math.prod, self.shapes))  # of each table
-        # of all tables, and not of the fine ones that they share: each is merged by itself
-        self.fine_cells = sum(math.prod(map(len, table)) for table in self._tables)
         # the sums over all rows, of the table without columns, are those of any fine table
         self.fine = tuple(dict.fromkeys(filter(None, self._names))) or (tuple(sizes),)
 
@@ -506,7 +508,7 @@ class TopTablesQuestion(_TablesQuestion[TopTables]):
     def check(self, domain: Domain, rows: Rows) -> None:
         _check(self.model, self.layout(domain), self.cap, domain, rows)
         if () in self.tables:
-            raise QuestionError("a table is a tuple of one or two different columns.")
+            raise QuestionError("a table is a tuple of one to four different columns.")
         if type(self.k) is not int or not 1 <= self.k <= len(self.tables):
             raise QuestionError(f"k is a whole number from 1 to {len(self.tables)}, the number of tables.")
         whole = all(type(penalty) is int and abs(penalty) < _LARGEST_SCORE for penalty in self.penalties)

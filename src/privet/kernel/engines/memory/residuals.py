@@ -2,6 +2,7 @@
 
 Tables of one or two columns share histograms: a few larger groups of columns cover all of
 them, a row adds to one cell of each group, and a table is a sum over the cells of a group.
+A table of more columns is a group of its own.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ class Cover:
 
 @lru_cache(maxsize=256)
 def cover(tables: tuple[tuple[int, ...], ...], sizes: tuple[int, ...], inner: int, shortcuts: bool = True) -> Cover:
-    """Groups for tables of one or two columns, which are given by their positions.
+    """Groups for tables of columns, which are given by their positions.
 
     Without `shortcuts` every table is a group of its own.
     """
@@ -136,30 +137,37 @@ def cover(tables: tuple[tuple[int, ...], ...], sizes: tuple[int, ...], inner: in
     def cells(columns: tuple[int, ...]) -> int:
         return math.prod(sizes[column] for column in columns)
 
+    wide = list(dict.fromkeys(table for table in tables if len(table) > 2))
+    narrow = tuple(table for table in tables if len(table) <= 2)
     if shortcuts:
-        groups = _groups(tables, np.array(sizes, dtype=np.int64), _LARGEST_GROUP // inner)
+        groups = _groups(narrow, np.array(sizes, dtype=np.int64), _LARGEST_GROUP // inner)
     else:
-        groups = list(dict.fromkeys(tuple(sorted(table)) for table in tables))
+        groups = list(dict.fromkeys(tuple(sorted(table)) for table in narrow))
+    shared = len(groups) if shortcuts else 0  # of these groups every column and pair is a table that may be asked
+    groups += wide
     offsets = list(itertools.accumulate((inner * cells(group) for group in groups), initial=0))
     starts = list(itertools.accumulate((inner * cells(table) for table in tables), initial=0))
     home = {}  # later groups tend to be smaller: a table takes the last one that covers it
-    for group, offset in zip(groups, offsets, strict=False):
-        within = [*((column,) for column in group), *itertools.combinations(group, 2)] if shortcuts else [group]
+    for at, (group, offset) in enumerate(zip(groups, offsets, strict=False)):
+        within = [*((column,) for column in group), *itertools.combinations(group, 2)] if at < shared else [group]
         home.update(dict.fromkeys(within, (group, offset)))
     sums = []
     for table, start in zip(tables, starts, strict=False):
+        if len(table) > 2:
+            sums.append((home[table][1], start, 1, cells(table), 1, 1, 1, 1, 1))
+            continue
         group, offset = home[tuple(sorted(table))]
         first, last = min(map(group.index, table)), max(map(group.index, table))
         before, between, after = cells(group[:first]), cells(group[first + 1 : last]), cells(group[last + 1 :])
         rows, columns = sizes[group[first]], sizes[group[last]] if last > first else 1
         row_stride, column_stride = (columns, 1) if table[0] == group[first] else (1, rows)
         sums.append((offset, start, before, rows, between, columns, after, row_stride, column_stride))
-    wide = _wide(inner * max(map(cells, groups)))
+    number = _wide(inner * max(map(cells, groups)))
     covering = Groups(
         members=np.array([column for group in groups for column in group], dtype=np.int64),
-        strides=np.array([cells(group[at:]) for group in groups for at in range(1, len(group) + 1)], dtype=wide),
+        strides=np.array([cells(group[at:]) for group in groups for at in range(1, len(group) + 1)], dtype=number),
         bounds=np.cumsum([0, *map(len, groups)]),
-        cells=np.array([cells(group) for group in groups], dtype=wide),
+        cells=np.array([cells(group) for group in groups], dtype=number),
     )
     return Cover(covering, np.array(sums, dtype=np.int64), tuple(starts), inner)
 
