@@ -287,7 +287,7 @@ class Session:
     # divides the rho of the whole fit in the same proportions.
     exchange: Fraction | None = None
 
-    # Called before anything is charged: a run under a key is paid with its first question.
+    # Called before each charge: in the session of a run under a key it charges the run to the table's session, once.
     pay_first: Callable[[], object] | None = None
 
     private_rows: ClassVar[bool] = True
@@ -586,7 +586,7 @@ class Session:
         if self._permit is not None:  # what was paid under one is not found under another
             content["permit"] = self._permit
         texts = {name: canonical(value) for name, value in content.items()}
-        # of a refinement the ledger keeps a text that is not canonical
+        # the ledger keeps the text of a refinement as it was written: it is read, and written in canonical form
         identity = request.identity if request.drawn is None else canonical(json.loads(request.identity))
         return hash_of(joined({**texts, "request": identity}))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +21,7 @@ from privet.kernel.engines.memory.engine import MemoryEngine
 from privet.kernel.engines.reference import ReferenceEngine
 from privet.kernel.questions.released_models import (
     MergedColumn,
+    MergedTables,
     ResidualTablesQuestion,
     TopTablesQuestion,
     exact_sums,
@@ -195,6 +197,22 @@ def test_long_sums_have_exact_lengths() -> None:
     rng = np.random.default_rng(0)
     small = rng.integers(-20000, 20000, (5000, 3))
     assert lengths(small).tolist() == [math.isqrt(sum(v * v for v in vector)) for vector in small.tolist()]
+
+
+def test_tables_of_too_many_cells_are_refused_before_any_array_is_made() -> None:
+    """Else a question that is never charged takes the memory of a server; all rows are read from a table, too."""
+    wide = Numeric("wide", Fraction(0), Fraction(2**16), Fraction(1), bins=2**16)
+    few = tuple(Nominal(f"c{number}", ("k", "l")) for number in range(200))
+    domain = Domain((wide, *few, Nominal("y", (0, 1))), target="y")
+    tables = MergedTables((MergedColumn("wide"), MergedColumn(column.name)) for column in few)
+    tracemalloc.start()
+    try:
+        with pytest.raises(QuestionError, match="this needs 26214400 cells"):
+            tables.layout(domain)
+        assert tracemalloc.get_traced_memory()[1] < 10**7  # the arrays would take ten times as much
+    finally:
+        tracemalloc.stop()
+    assert MergedTables([()]).layout(domain).fine_cells == 2**16
 
 
 WRONG: list[tuple[str, Any]] = [

@@ -241,7 +241,9 @@ class MergedColumn:
         codes = self.codes or ()
         if set(map(type, codes)) != {int} or set(codes) != set(range(len(set(codes)))):
             return None
-        return np.array(codes, dtype=np.int64)
+        merged = np.array(codes, dtype=np.int64)
+        merged.setflags(write=False)
+        return merged
 
     def size(self, domain: Domain) -> int:
         return domain[self.name].size if self.codes is None else max(self.codes) + 1
@@ -285,20 +287,16 @@ class Layout:
     """
 
     def __init__(self, tables: Sequence[MergedTable], sizes: Mapping[str, int]) -> None:
-        if any(len({column.name for column in table}) < len(table) or len(table) > _MOST_COLUMNS for table in tables):
-            raise QuestionError("a table is a tuple of at most four different columns.")
-        # of all tables, and not of the fine ones that they share: each is merged by itself
-        self.fine_cells = sum(math.prod(sizes[column.name] for column in table) for table in tables)
-        check_cells(self.fine_cells, MAX_CELLS)  # before there is an array of so many
-        self._tables = [[column.cells(sizes[column.name]) for column in table] for table in tables]
-        if len(set(tables)) < len(tables):
-            raise QuestionError("name every table once.")
-        self._names = [tuple(column.name for column in table) for table in tables]
         self.sizes = sizes
-        self.shapes = tuple(tuple(int(codes.max()) + 1 for codes in table) for table in self._tables)
-        self.cells = tuple(map(math.prod, self.shapes))  # of each table
+        self._names = [tuple(column.name for column in table) for table in tables]
         # the sums over all rows, of the table without columns, are those of any fine table
         self.fine = tuple(dict.fromkeys(filter(None, self._names))) or (tuple(sizes),)
+        # every table is added up by itself, also where several are added up from the same fine one
+        self.fine_cells = sum(math.prod(sizes[name] for name in names or self.fine[0]) for names in self._names)
+        check_cells(self.fine_cells, MAX_CELLS)  # before there is any array of so many
+        self._tables = [[column.cells(sizes[column.name]) for column in table] for table in tables]
+        self.shapes = tuple(tuple(int(codes.max()) + 1 for codes in table) for table in self._tables)
+        self.cells = tuple(map(math.prod, self.shapes))  # of each table
 
     @cached_property
     def order(self) -> tuple[Counts, Counts]:
@@ -319,7 +317,7 @@ class Layout:
 
 
 class MergedTables(tuple[MergedTable, ...]):
-    """The tables of a question; what follows from them is found once for all questions that are given the same ones."""
+    """The tables of a question. Questions that share this object share its text and its layout, which are made once."""
 
     _layout: Layout | None = None
 
@@ -335,21 +333,26 @@ class MergedTables(tuple[MergedTable, ...]):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The columns that they look at."""
+        """The columns that they look at; refuse what is no list of tables."""
+        if not self:
+            raise QuestionError("name at least one table of columns.")
+        if any(len({column.name for column in table}) < len(table) or len(table) > _MOST_COLUMNS for table in self):
+            raise QuestionError("a table is a tuple of at most four different columns.")
+        if len(set(self)) < len(self):
+            raise QuestionError("name every table once.")
         return tuple(dict.fromkeys(column.name for table in self for column in table))
 
     def layout(self, domain: Domain) -> Layout:
-        """Return where their sums lie; refuse what does not fit the domain, or is no table."""
-        if not self:
-            raise QuestionError("name at least one table of columns.")
+        """Return where their sums lie; refuse what does not fit the domain."""
         if domain.target in self.names:
             raise QuestionError("a table may not look at the target.")
         target = domain.target_column.name
         names = self.names or (next(name for name in domain.names if name != target),)
         sizes = {name: domain[name].size for name in names}
-        if self._layout is None or self._layout.sizes != sizes:
-            self._layout = Layout(self, sizes)
-        return self._layout
+        layout = self._layout
+        if layout is None or layout.sizes != sizes:
+            layout = self._layout = Layout(self, sizes)
+        return layout
 
 
 class _TablesQuestion(Question[R]):
@@ -454,8 +457,7 @@ class ResidualTablesQuestion(_TablesQuestion[ResidualTables]):
     def mechanisms(self, domain: Domain, losses: PerPart[Fraction], unit: Unit) -> PerPart[Mechanism]:
         sizes, squared, total = self._sizes(domain), squared_reach(self.cap, domain), sum_of(self.rhos)
         least = min(self.rhos, key=lambda rho: rho.numerator * (GRAIN // rho.denominator)) / total
-        records = domain.rows_per_person
-        if any(unit.of_person(loss * least, records) < SMALLEST_SHARE for loss in losses.values):
+        if any(loss * least < SMALLEST_SHARE for loss in losses.values):  # of a record: the noise follows from it
             raise QuestionError("a table costs a rho of at least 1e-18.")
 
         def tables(loss: Fraction) -> GaussianTables:
