@@ -150,11 +150,15 @@ def table(content: Mapping[str, Any]) -> str:
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for name, study in content["studies"].items():
-        spent = _cost_of(study["cost"])
-        took = f"{spent.seconds:,.0f}" if spent.measured == spent.trials else f"about {spent.seconds:,.0f}"
         numbers = " | ".join(str(number) for number in counts(study["claims"]).values())
-        lines.append(f"| {name} | {study['size']} | {spent.trials:,} | {took} | {numbers} |")
+        lines.append(f"| {name} | {study['size']} | {study['trials']:,} | {_took(study.get('cost'))} | {numbers} |")
     return "\n".join(lines)
+
+
+def _took(spent: Mapping[str, Any] | None) -> str:
+    if spent is None:
+        return "not measured"
+    return f"{'' if spent['measured'] == spent['trials'] else 'about '}{spent['CPU seconds']:,.0f}"
 
 
 def duration(content: Mapping[str, Any]) -> str:
