@@ -45,6 +45,16 @@ def test_what_a_run_takes_is_told_as_it_was_measured() -> None:
         assert abs(60 * int(minutes) - spent["CPU seconds"]) < spent["CPU seconds"] / 5
 
 
+def test_an_estimate_is_told_from_a_measurement() -> None:
+    def took(measured: int) -> str:
+        cost = {"trials": 30, "measured": measured, "CPU seconds": 1234.4}
+        study = {"size": "medium", "trials": 30, "claims": [], "cost": cost}
+        text: str = studies.table({"studies": {"s": study}})
+        return text.splitlines()[-1].split(" | ")[3]
+
+    assert (took(30), took(29)) == ("1,234", "about 1,234")
+
+
 def test_verdicts_and_their_counts_are_those_of_the_claims() -> None:
     content = recorded()
     for name, study in content["studies"].items():
