@@ -235,6 +235,8 @@ def test_own_rows_decide_unless_posteriors_are_asked_for(folder: Path) -> None:
     assert all("who" in each for each in audited("raw.json", *OWN, "--names", cwd=folder)["most exposed"])
     assert run("raw.json", *OWN, "--no-remedies", "--fail-above", "0.1", cwd=folder).returncode == 3
     assert run("raw.json", *OWN, "--no-remedies", "--fail-above", "1", cwd=folder).returncode == 0
+    percent = run("raw.json", *OWN, "--no-remedies", "--fail-above", "10", cwd=folder)  # would never fail
+    assert percent.returncode == 1 and "--fail-above 10 is no probability" in percent.stderr
     done = run("raw.json", *OWN, "--fix", "-o", "safe.json", cwd=folder)
     assert done.returncode == 0 and "safe.json, where the worst disclosure is 0.0" in done.stderr, done.stderr
     after = audited("safe.json", *OWN, cwd=folder)

@@ -40,6 +40,21 @@ def test_it_says_who_is_exposed_and_why() -> None:
     assert because["age = Senior, education = Masters"] == "'age' was chosen at 'all rows' and not education"
 
 
+def test_counts_of_a_leaf_are_the_reason_only_of_what_they_can_tell() -> None:
+    """A row adds at most 1 / n by the counts of a leaf of n people; where it adds more, a choice above says so."""
+    people = pd.concat([privet.datasets.census(600, seed=1).dropna()] * 5, ignore_index=True)
+    rng = np.random.default_rng(0)
+    anew = np.where(rng.random(len(people)) < 0.1, rng.choice(["low", "high"], len(people)), people["income"])
+    known = people[["age", "hours"]]
+    tree = DecisionTreeClassifier(random_state=0, max_depth=6).fit(known, anew)
+    found = privet.audit(tree, known, sensitive="income", remedies=False)
+    assert max(each.disclosure for each in found.exposures) > 0.1
+    for each in found.exposures:
+        if each.because.startswith("the counts of the leaf, where "):
+            there = int(each.because.removeprefix("the counts of the leaf, where ").split()[0])
+            assert each.disclosure <= 1 / there + 1e-6
+
+
 def test_the_same_tree_as_text_and_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "tree.txt").write_text(WEKA)
     QI.to_csv(tmp_path / "qi.csv", index=False)

@@ -276,6 +276,39 @@ def test_what_is_eliminated_and_the_rest_are_how_the_objective_bends(
         assert (ahead - 2 * here + behind) / step**2 == pytest.approx(bends, rel=1e-3, abs=1e-12 / step**2)  # rounding
 
 
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(rows, criteria, st.sampled_from(["rates", "counts"]), st.floats(0.05, 3.0))
+def test_multipliers_that_are_called_convex_bend_the_lagrangian_upwards(
+    drawn: tuple[int, int, int, int], criterion: str, level: str, size_of_force: float
+) -> None:
+    """Between any two points the middle is at most their mean, even without what E(other) adds."""
+    seed, size, attributes, values = drawn
+    frame = random_rows(np.random.default_rng(seed), size, attributes, values)
+    publication = Publication.of(id3(frame, "s", criterion), people_of(frame, "s"), level)
+    demands = [Demand(choice, each) for choice in choices_of(publication) for each in choice.candidates]
+    if not demands:
+        return
+    part = Component(publication, min(each.choice.node for each in demands), demands, TOLERANCE, np.zeros(values))
+    if not len(part.size):  # leaves say all
+        return
+    part.difference = part.chosen
+    rng = np.random.default_rng(seed)
+    force = rng.exponential(size_of_force, len(demands)) / len(demands)
+    if not part.is_convex(force):
+        return
+
+    def lagrangian(masses: np.ndarray) -> float:
+        return -part.entropy(masses) / part.mass + float(force @ part.broken(masses)[0])
+
+    for _ in range(10):
+        one, other = (
+            np.where(part.free, part.size[:, None] * (0.9 * alike + 0.1 * each), 0.0)
+            for alike in rng.dirichlet(np.full(values, 0.5), 2)
+            for each in [rng.dirichlet(np.ones(values), len(part.size))]
+        )
+        assert lagrangian((one + other) / 2) <= (lagrangian(one) + lagrangian(other)) / 2 + 1e-9
+
+
 def test_pure_leaves_that_contradict_the_criterion_are_told() -> None:
     """A split that no impurity would choose, above leaves that say everything: nothing is left to solve."""
     frame = pd.DataFrame({"a": list("xxyy") * 2, "b": list("uvuv") * 2, "c": list("uuvv") * 2})

@@ -48,6 +48,12 @@ PMML = """<?xml version="1.0"?><PMML xmlns="http://www.dmg.org/PMML-4_2"><TreeMo
 PEOPLE = pd.DataFrame({"age": [20] * 10 + [40] * 10, "sex": ["f", "m"] * 5 + ["f"] * 3 + ["x"] * 2 + ["m"] * 5})
 
 
+def test_values_that_pmml_only_counts_are_public_values_too() -> None:
+    counts = "".join(f'<ScoreDistribution value="{v}" recordCount="{n}"/>' for v, n in (("no", 4), ("yes", 1)))
+    found = pmml.parse(f'<PMML><TreeModel><Node score="no" recordCount="5"><True/>{counts}</Node></TreeModel></PMML>')
+    assert found.values == ("no", "yes") and found.nodes[0].counts == (4.0, 1.0)
+
+
 @pytest.mark.parametrize("text", [RPART, PARTY, PMML], ids=["rpart", "partykit", "PMML"])
 def test_the_same_tree_of_three_writers_gives_the_same_audit(text: str) -> None:
     found = privet.audit(text, PEOPLE, sensitive="y", remedies=False)

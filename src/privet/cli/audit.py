@@ -137,6 +137,8 @@ def audit(
     """
     files = _Files(tree, beside, qi, truth, output, html, individuals, tuple(also or ()))
     _check(files, fix, remedies)
+    if fail_above is not None and not 0 <= fail_above <= 1:
+        raise QuestionError(f"--fail-above {fail_above:g} is no probability; say one from 0 to 1, as 0.1.")
     table = _rows(qi)
     answers = table if truth is not None and truth == qi else None if truth is None else _rows(truth)
     options: dict[str, Any] = {
@@ -397,7 +399,8 @@ def _write_fixed(result: Audit, tree: Path, output: Path) -> str:
         output.write_bytes(tree.read_bytes())
         return f"{output}, the tree as it is: {_nobody(result)}"
     if result.publication is None:
-        helps = f"what helps: {result.best.told}" if result.best is not None else "fit it with less epsilon."
+        without = "publish a private model instead." if result.epsilon is None else "fit it with less epsilon."
+        helps = f"what helps: {result.best.told}" if result.best is not None else without
         raise QuestionError(f"'{tree}' is no single tree, so it has no leaves that --fix could merge; {helps}")
     merge = next(remedy for remedy in result.remedies if remedy.kind == "merge leaves")
     if not merge.enough:

@@ -247,9 +247,20 @@ class Component:
         """The largest E(chosen) - E(other), per person of the node."""
         return float(self.broken(masses)[0].max() + self.tolerance)
 
+    def is_convex(self, force: Floats) -> bool:
+        """Is the Lagrangian convex with these multipliers of demands? Then a point where it is least is the optimum.
+
+        E(chosen) alone bends it down. By the log-sum inequality the entropy of the cells of a group outweighs that of
+        the group as long as a cell's groups have no more than its own weight, or half of it for Gini's impurity.
+        """
+        inside = self.chosen_group < len(self.members)
+        weights = self.mass * ((force * self.node_share) @ inside)
+        return bool(weights.max() <= (0.5 if self.measure == GINI else 1.0))
+
 
 LAST_MU = 1e-6  # the final weight of the barriers
 LARGEST_TAU = 1e5
+AGREED = 2e-6  # entropies per person that count as one
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,6 +273,7 @@ class Solved:
     steps: int
     starts: int = 1
     spread: float = 0.0  # of the entropies of the starts that met all demands, times mass
+    convex: bool = False  # no other start leads to more
 
 
 def solve(
@@ -276,24 +288,33 @@ def solve(
     """The best of some starts: the first raises its penalty slowly from the closed form, others are random and strict.
 
     A penalty that rises slowly forgets where it began, so several such starts would be one. Goes on for up to `tries`
-    more while none meets all demands; `warm` is a solution for fewer demands to begin with, and its penalty.
+    more while none meets all demands, and no further once two agree or the problem is found to be convex; `warm` is a
+    solution for fewer demands to begin with, and its penalty.
     """
     best: Solved | None = None
     entropies: list[float] = []
     steps = number = 0
+    convex = False
     for number, descent in enumerate(_descents(part, rng, starts, warm, tries), start=1):
-        masses, tau, took = descent
+        masses, tau, took, settled = descent
         steps += took
         found = Solved(masses, part.violation(masses), tau, steps)
-        if found.violation <= enough:
-            entropies.append(part.entropy(masses))
         if best is None or _rank(part, found, enough) < _rank(part, best, enough):
             best = found
-        if number >= starts and best.violation <= enough:
+        if found.violation <= enough:
+            entropies.append(part.entropy(masses))
+            convex = settled and part.is_convex(_force(part, masses, tau))
+        agreed = len(entropies) > 1 and np.ptp(entropies) <= AGREED * part.mass
+        if best.violation <= enough and (number >= starts or convex or agreed):
             break
     assert best is not None
     spread = max(entropies) - min(entropies) if entropies else 0.0
-    return Solved(best.masses, best.violation, best.tau, steps, number, spread)
+    return Solved(best.masses, best.violation, best.tau, steps, number, spread, convex)
+
+
+def _force(part: Component, masses: Floats, tau: float) -> Floats:
+    """The multiplier of each demand where a descent ended."""
+    return _penalty(part.broken(masses)[0], LAST_MU * part.weight, tau * part.weight)[1]
 
 
 def _rank(part: Component, found: Solved, enough: float) -> tuple[float, float]:
@@ -302,7 +323,7 @@ def _rank(part: Component, found: Solved, enough: float) -> tuple[float, float]:
 
 def _descents(
     part: Component, rng: np.random.Generator, starts: int, warm: tuple[Floats, float] | None, tries: int
-) -> Iterator[tuple[Floats, float, int]]:
+) -> Iterator[tuple[Floats, float, int, bool]]:
     if warm is not None:
         shares, tau = warm
         point = 0.9 * part.gather(shares) + 0.1 * part.start(rng, 0.0)
@@ -320,9 +341,13 @@ def _descend(
     tau: float = 0.5,
     budget: int = 1500,
     kicks: int = 8,
-) -> tuple[Floats, float, int]:
-    """Raise tau while a demand is broken, lower mu once none is by much; shake a point that is stuck."""
+) -> tuple[Floats, float, int, bool]:
+    """Raise tau while a demand is broken, lower mu once none is by much; shake a point that is stuck.
+
+    The point, its tau, the steps, and whether it got as far as the last mu.
+    """
     steps = kicked = stuck = 0
+    settled = False
     duals, last = None, np.inf
     while True:
         final = mu == LAST_MU
@@ -345,10 +370,11 @@ def _descend(
         if broken > 0 and tau < LARGEST_TAU:
             tau *= 2
         elif final:
+            settled = True
             break
         if broken < 0.01 or tau > 50:
             mu = 0.2 * mu if 0.2 * mu > 2 * LAST_MU else LAST_MU
-    return masses, tau, steps
+    return masses, tau, steps, settled
 
 
 def _kicked(part: Component, masses: Floats, rng: np.random.Generator, size: float) -> Floats:

@@ -86,7 +86,7 @@ class _Search:
     solved: dict[int, Solved] = field(default_factory=dict)
     left_out: dict[int, int] = field(default_factory=dict)  # components too large, and their demands
     arbitrary: dict[int, int] = field(default_factory=dict)  # people whose shares symmetry decides
-    gaps: list[float] = field(default_factory=list)
+    gaps: dict[int, list[tuple[Candidate, float]]] = field(default_factory=dict)  # of nodes whose people stayed
 
     def run(self) -> None:
         self._add_broken()
@@ -101,14 +101,18 @@ class _Search:
     def _masses(self) -> Floats:
         return self.shares * self.publication.people.sizes[:, None]
 
+    def _gaps_of(self, choice: Choice, masses: Floats) -> list[tuple[Candidate, float]]:
+        """What its splits not taken lack, computed anew where people's shares have changed."""
+        if choice.node not in self.gaps:
+            self.gaps[choice.node] = choice.gaps(masses)
+        return self.gaps[choice.node]
+
     def _add_broken(self) -> bool:
         """Make demands of the constraints that are broken; are there new ones?"""
         masses, new = self._masses(), False
-        self.gaps = []
         skipped = {node for top in self.left_out for node in self.publication.tree.below(top)}
         for choice in self.choices:
-            for candidate, gap in choice.gaps(masses):
-                self.gaps.append(gap)
+            for candidate, gap in self._gaps_of(choice, masses):
                 demand = Demand(choice, candidate)
                 if gap < -2 * TOLERANCE and demand.key not in self.active and choice.node not in skipped:
                     self.active[demand.key] = demand
@@ -145,6 +149,8 @@ class _Search:
         starts = STARTS if len(part.size) <= SMALL else 1
         found = solve(part, rng, 2 * TOLERANCE, starts=starts, warm=warm)
         self.shares[part.profiles] = part.expand(found.masses)
+        for node in (*below, *self.publication.tree.ancestors(top)):
+            self.gaps.pop(node, None)
         for inner in [node for node in self.solved if node in below]:
             del self.solved[inner]
             self.arbitrary.pop(inner, None)
@@ -168,11 +174,13 @@ class _Search:
         for top in self.solved:
             loose[self.publication.profiles[top]] = False
         self.shares[loose] = closed_form(self.publication, self.tilt)[loose]
+        self.gaps.clear()
         return True
 
     def belief(self) -> Belief:
         publication = self.publication
-        worst = max(0.0, -min(self.gaps))
+        masses = self._masses()
+        worst = max(0.0, -min(gap for choice in self.choices for _, gap in self._gaps_of(choice, masses)))
         unsolved = [top for top, found in self.solved.items() if found.violation > 2 * TOLERANCE]
         spread = sum(found.spread for found in self.solved.values()) / publication.people.total
         arbitrary = sum(self.arbitrary.values())
@@ -182,10 +190,13 @@ class _Search:
                 f"{len(self.active)} of the internal constraints bind, in {len(self.solved)} independent parts of the "
                 f"tree; the most that one is broken is {worst:.1e} per person of its node."
             )
-        several = sum(found.starts > 1 for found in self.solved.values())
+        convex = sum(found.convex for found in self.solved.values())
+        if convex:
+            notes.append(f"In {convex} of them the problem is convex where it was solved, and one start is enough.")
+        several = sum(found.starts > 1 and not found.convex for found in self.solved.values())
         if several:
             notes.append(
-                f"The problem is not convex: {several} of them were solved from several starts, whose entropies differ "
+                f"In {several} of them the problem is not convex: several starts were taken, whose entropies differ "
                 f"by {spread:.1e} per person in all; no bound says that there is no better solution."
             )
         if arbitrary:
@@ -195,8 +206,8 @@ class _Search:
             )
         notes += self._gave_up(unsolved)
         if publication.marginal is not None:
-            masses = self._masses()[publication.leaf >= 0].sum(axis=0)
-            missed = float(np.abs(masses / masses.sum() - publication.marginal).max())
+            placed = masses[publication.leaf >= 0].sum(axis=0)
+            missed = float(np.abs(placed / placed.sum() - publication.marginal).max())
             notes.append(f"The published marginal is missed by at most {missed:.1e}.")
         if publication.level == LABELS:
             notes.append(

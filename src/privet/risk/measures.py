@@ -233,8 +233,11 @@ def exposures(
         alike.setdefault(key, []).append(profile)
     found = []
     for (leaf, value, _), (profile, *others) in islice(alike.items(), count):
-        adversary = who[profile]
-        more = choices and leaf >= 0 and shares[profile, value] > alone[profile, value] + MORE
+        adversary, believed = who[profile], float(shares[profile, value])
+        for name, belief in beliefs.items():  # the surest of all may be sure of another value
+            if belief.shares[profile, value] > believed + MORE:
+                adversary, believed = name, float(belief.shares[profile, value])
+        more = choices and leaf >= 0 and believed > alone[profile, value] + MORE
         because = (
             _by_choice(publication, leaf, beliefs[adversary], choices)
             if more

@@ -452,7 +452,7 @@ class Publication:
                 label = self.tree.values[self.label(leaf)]
                 raise DataError(
                     f"{self._named(leaf)} says that {label} is most frequent with a share of {self.share(leaf):.3g}, "
-                    f"which is less than an even share of {self.classes} values; are all values listed?"
+                    f"which is less than an even share of {self.classes} values; are all of them listed with values?"
                 )
 
     def _named(self, leaf: int) -> str:

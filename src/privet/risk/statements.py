@@ -37,11 +37,12 @@ class Statement:
     label: int | None = None  # of a rule that says no numbers: the most frequent value
     share: tuple[int, float, float] | None = None  # a value, and between which shares of these people have it
     line: int | None = None  # where it stands in what it was read from
+    after: bool = False  # of those alone whom statements before it left
 
     @property
     def where(self) -> str:
         """The conditions as people read them."""
-        return " and ".join(map(str, self.conditions)) or "all people"
+        return " and ".join(map(str, self.conditions)) or ("everybody else" if self.after else "all people")
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from xml.etree import ElementTree
 
 from privet.errors import ModelError
@@ -70,10 +70,17 @@ def parse(text: str, values: Sequence[object] | None = None) -> PublishedTree:
         here = len(rows) - 1
         waiting += [(child, here, depth + 1) for child in reversed(element.findall("Node"))]
     leaves = [element for _, element in rows if element.find("Node") is None]
-    public = Values.seen(str(each.get("score")) for each in leaves) if values is None else Values.of(values)
+    public = Values.seen(_named(leaves)) if values is None else Values.of(values)
     nodes = [_node(parent, element, public) for parent, element in rows]
     silent = "PMML does not say which criterion chose its splits"
     return PublishedTree(tuple(nodes), public.texts, "PMML", silent=silent)
+
+
+def _named(leaves: Sequence[ElementTree.Element]) -> Iterator[str]:
+    """The values that leaves speak of: those they predict, and those they count."""
+    for leaf in leaves:
+        yield str(leaf.get("score"))
+        yield from (str(each.get("value")) for each in leaf.findall("ScoreDistribution"))
 
 
 def _node(parent: int, element: ElementTree.Element, public: Values) -> Node:

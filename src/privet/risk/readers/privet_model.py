@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from privet.kernel import Numeric
+from privet.kernel import Column, Numeric
 from privet.models.tree import Ensemble, Tree
 from privet.risk.tree import ENTROPY, GINI, Condition, Floats, InCell, Node, OnSide, PublishedTree, Values
 
@@ -56,11 +56,13 @@ def _why_silent(criterion: str, is_exact: bool) -> str:
 def _nodes(tree: Tree, public: Values, label_only: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[Node, ...]:
     places = _places(tree, public)
     counts = _counts(tree, public, places)
+    columns = [tree.domain[name] for name in tree.domain.attributes]
+    is_leaf = tree.is_leaf
     nodes = []
     for number in range(len(tree)):
         parent = int(tree.parents[number])
-        condition = None if parent < 0 else _condition(tree, parent, number)
-        if not tree.is_leaf[number]:
+        condition = None if parent < 0 else _condition(tree, columns, parent, number)
+        if not is_leaf[number]:
             nodes.append(Node(parent, condition))
             continue
         said = None if label_only[number] else tuple(counts[number].tolist())
@@ -88,9 +90,9 @@ def _counts(tree: Tree, public: Values, places: Sequence[int]) -> Floats:
     return counts
 
 
-def _condition(tree: Tree, parent: int, number: int) -> Condition:
+def _condition(tree: Tree, columns: Sequence[Column], parent: int, number: int) -> Condition:
     """Under which condition rows of a node come to a child."""
-    column = tree.domain[tree.domain.attributes[int(tree.column[parent])]]
+    column = columns[int(tree.column[parent])]
     side, at = number - int(tree.first[parent]), int(tree.at[parent])
     if at < 0:
         return InCell(column, side)

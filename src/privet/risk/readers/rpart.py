@@ -119,7 +119,7 @@ def _order(said: Sequence[_Said], public: Values) -> list[int]:
     width = len(said[0].shares)
     if any(len(each.shares) != width for each in said) or width != len(public):
         raise said[0].line.fault(
-            f"it has {width} shares, and {len(public)} values are known ({public}); list them all."
+            f"it has {width} shares, and {len(public)} values are known ({public}); list them all with values."
         )
     place = {text: number for number, text in enumerate(public.texts)}
     for labels in (rising(place), list(place)):

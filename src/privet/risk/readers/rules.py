@@ -13,6 +13,7 @@ import io
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from privet.errors import ModelError
 from privet.kernel import MOST_ROWS, number_of
@@ -63,7 +64,7 @@ def parse_list(text: str, values: Sequence[object] | None = None) -> Statements:
     ...
     ... : yes (20.0)''')
     >>> [(each.where, each.low) for each in found.said]
-    [('age <= 30 and sex = f', (4.0, 1.0)), ('all people', (0.0, 20.0))]
+    [('age <= 30 and sex = f', (4.0, 1.0)), ('everybody else', (0.0, 20.0))]
     """
     lines = list(numbered(text))
     start = next(at for at, (_, line) in enumerate(lines) if _PART.fullmatch(line) or _JRIP.fullmatch(line))
@@ -73,12 +74,13 @@ def parse_list(text: str, values: Sequence[object] | None = None) -> Statements:
         raise ModelError("the decision list has no last rule for everybody else; it may be cut short.")
     labels = [label for _, _, label, _, _ in rules]
     public = Values.seen(labels) if values is None else Values.of(values)
-    said = []
+    said: list[Statement] = []
     for line, conditions, label, size, wrong in rules:
         at = public.find(label)
         if at is None:
             raise line.fault(public.unknown(label))
-        said.append(_counted(line, conditions, at, size, wrong, len(public)))
+        counted = _counted(line, conditions, at, size, wrong, len(public))
+        said.append(replace(counted, after=bool(said)))
     return Statements(tuple(said), public.texts, "the decision list", is_list=True)
 
 
