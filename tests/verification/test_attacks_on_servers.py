@@ -108,7 +108,11 @@ def assert_charged(layer: LocalLayer) -> None:
 def careless(monkeypatch: pytest.MonkeyPatch, engine: str, **how: Any) -> None:
     """Let an engine write its statements without one of its precautions."""
     module = importlib.import_module(f"privet.kernel.engines.{engine}.engine")
-    monkeypatch.setattr(module, "DIALECT", replace(module.DIALECT, **how))
+    dialect = module.DIALECT
+    monkeypatch.setattr(module, "DIALECT", replace(dialect, **how))
+    for kind in vars(module).values():
+        if getattr(kind, "dialect", None) is dialect:  # the engine, which writes with its own
+            monkeypatch.setattr(kind, "dialect", module.DIALECT)
 
 
 # -- PostgreSQL ---------------------------------------------------------------------------------

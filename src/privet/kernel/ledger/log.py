@@ -546,13 +546,9 @@ class Log:
             inside = min(held.left, cap - spent) if held else min(ZERO, lower - spent)
             return Account(whose, spent, cap, lower, max(inside, lower - spent - reserved), reserved, words)
 
-        last = self.last("charge", dataset=dataset)
-        mine = last if last and last.analyst == self.analyst_id(analyst) else None  # lines are long: read it once
-        spent = ZERO if last is None else Fraction(last.body["dataset_spent"])
-        yield account(f"ledger '{dataset}'", spent, whole, list(holds), limit)
+        yield account(f"ledger '{dataset}'", self.spent(dataset), whole, list(holds), limit)
         cap, own = self.cap(dataset, analyst), [hold for hold in holds if hold.analyst == analyst]
-        spent = self.spent(dataset, analyst) if mine is None else Fraction(mine.body["analyst_spent"])
-        yield account(f"the budget of '{analyst}' on '{dataset}'", spent, cap, own)
+        yield account(f"the budget of '{analyst}' on '{dataset}'", self.spent(dataset, analyst), cap, own)
         if permit is not None:
             cap, own = self.cap(dataset, permit=permit), [hold for hold in holds if hold.permit == permit]
             spent = self.permit_totals.of(self, dataset).get(permit, ZERO)

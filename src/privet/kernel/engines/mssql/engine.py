@@ -29,7 +29,7 @@ from privet.kernel.engines.contract import FIXED, LARGEST_SUM, reworded
 from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.coding import Held, Kind
 from privet.kernel.engines.sql.sql import Answer, Sql
-from privet.kernel.engines.sql.statement import Source, StatementEngine, StoredRows
+from privet.kernel.engines.sql.statement import Source, StatementEngine, Storage
 
 _BYTES = "Latin1_General_100_BIN2"  # a collation that compares code units, so that "A" is not "a"
 _UTF8 = "Latin1_General_100_BIN2_UTF8"
@@ -229,7 +229,7 @@ class MssqlEngine(StatementEngine):
         self._table = table
         super().__init__(_Link(connect), f"table '{'.'.join(table)}'", domain, shortcuts=shortcuts)
 
-    def _described(self) -> StoredRows:
+    def _described(self) -> Storage:
         """By the catalogue."""
         *schema, name = self._table
         asked = "SELECT COLUMN_NAME, DATA_TYPE, NUMERIC_PRECISION, NUMERIC_SCALE FROM INFORMATION_SCHEMA.COLUMNS "
@@ -243,7 +243,7 @@ class MssqlEngine(StatementEngine):
         for column in self._declared.stored_names:
             kind = coding.kind_of(self._declared, column, types.get(column), _KINDS, "bits")
             columns[column] = Held(column, kind, types[column])
-        return StoredRows(exp.table_(name, db=schema[-1] if schema else None, quoted=True), columns)
+        return Storage(exp.table_(name, db=schema[-1] if schema else None, quoted=True), columns)
 
 
 class _Link:

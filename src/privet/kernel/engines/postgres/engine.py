@@ -31,7 +31,7 @@ from privet.kernel.engines.postgres.link import Link, quoted, with_defaults
 from privet.kernel.engines.sql import coding, sql
 from privet.kernel.engines.sql.coding import Held, Kind
 from privet.kernel.engines.sql.sql import Sql
-from privet.kernel.engines.sql.statement import Source, StatementEngine, StoredRows
+from privet.kernel.engines.sql.statement import Source, StatementEngine, Storage
 from privet.kernel.person import WHOLE
 
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
@@ -273,11 +273,11 @@ class PostgresEngine(StatementEngine):
             self._link.close()  # nothing else is there yet
             raise
 
-    def _described(self) -> StoredRows:
+    def _described(self) -> Storage:
         there, table, known = _listed(self._link, self._source)
         columns = described(self._link, self._source, self._declared, there)
         declared = stored(table, known, self._declared, columns)
-        return StoredRows(declared.subquery("stored"), columns)
+        return Storage(declared.subquery("stored"), columns)
 
     def _in_passes(self, tree: exp.Query, cells: int) -> exp.Query:
         return in_few_passes(tree, cells) if self._shortcuts else tree

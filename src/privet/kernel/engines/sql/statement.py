@@ -171,7 +171,7 @@ class SqlEngine(ABC):
         return DataError(f"the {self.name} engine cannot be inspected from here; look at the table where it is.")
 
 
-class Link(Protocol):
+class SourceLink(Protocol):
     """A connection to a server, made anew when it is lost. Until then statements see rows of one version."""
 
     @property
@@ -184,7 +184,7 @@ class Link(Protocol):
     def close(self) -> None: ...
 
 
-class StoredRows(NamedTuple):
+class Storage(NamedTuple):
     """What a statement reads, and how it holds the declared columns."""
 
     rows: Sql
@@ -194,7 +194,7 @@ class StoredRows(NamedTuple):
 class StatementEngine(SqlEngine):
     """Answers each query by one statement over the source itself, which `coded` codes."""
 
-    def __init__(self, link: Link, title: str, domain: Domain, *, shortcuts: bool = True) -> None:
+    def __init__(self, link: SourceLink, title: str, domain: Domain, *, shortcuts: bool = True) -> None:
         """Look up how the columns are stored; no row is read."""
         self._link, self._title, self._declared = link, title, domain
         self._checked, self._stored = link.version, self._described()
@@ -227,7 +227,7 @@ class StatementEngine(SqlEngine):
         return engine
 
     @abstractmethod
-    def _described(self) -> StoredRows:
+    def _described(self) -> Storage:
         """Return how the declared columns are stored now; no row is read."""
 
     def _fits(self, rows: Sql) -> exp.Select:
