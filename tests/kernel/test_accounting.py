@@ -585,3 +585,21 @@ def test_no_loss_is_below_zero_and_gives_back_what_was_spent() -> None:
 
     table = tiny_table()
     assert table.count(Odd(1, 10)).epsilon == table.budget.spent == Fraction(1, 10)
+
+
+@pytest.mark.parametrize("unit", (accounting.PURE, accounting.unit_with(Fraction(1, 10**6))), ids=("epsilon", "rho"))
+def test_what_a_unit_draws_for_a_loss_costs_just_that_in_this_unit(unit: accounting.Unit) -> None:
+    """A unit that left one of these to the other unit would draw too much noise, or too little."""
+    loss = Fraction(1, 8)
+    drawn = {
+        "noise": unit.noise(loss),
+        "residual noise": unit.residual_noise(loss, (3, 3)),
+        "choice": unit.choice(loss, 1, True),
+        "ranges": unit.ranges(loss, 1, True),
+        "top": unit.top(loss, 1, False, 3),
+        "intervals": unit.intervals(loss, 1, 4, 2),
+        "watch": unit.watch(loss, 1, 2),
+        "sum and count": unit.sum_and_count(loss, 5),
+    }
+    costs = {name: float(unit.loss(mechanism) / loss) for name, mechanism in drawn.items()}
+    assert all(0.999 < cost <= 1 for cost in costs.values()), costs
