@@ -27,6 +27,13 @@ UNREADABLE_LEDGER = (
 )
 
 
+def _quoted(text: str) -> str:
+    """A text as an error quotes it: what stands before an @ may end with a password."""
+    before, at, after = text.rpartition("@")
+    scheme = "".join(before.partition("://")[:2]) if "://" in before else ""
+    return shown(f"{scheme}...@{after}" if at else text, LONGEST)
+
+
 def kind_of(text: str) -> str:
     """Return what a text names: a file, or a table of one of the kinds of databases.
 
@@ -48,7 +55,7 @@ def kind_of(text: str) -> str:
     scheme, is_address, _ = text.partition("://")
     if is_address and scheme not in _SCHEMES:
         raise DataError(
-            f"cannot open '{shown(scheme)}://...'; privet opens files and duckdb:///, postgresql://, "
+            f"cannot open '{shown(scheme.partition(':')[0])}://...'; privet opens files and duckdb:///, postgresql://, "
             "mssql:// and spark:/// addresses."
         )
     if is_address:
@@ -57,7 +64,7 @@ def kind_of(text: str) -> str:
         raise DataError(f"'{shown(text, LONGEST)}' is a folder; name a .csv or .parquet file in it.")
     if Path(text).suffix.lower() not in (".csv", ".parquet"):
         raise DataError(
-            f"cannot open '{shown(text, LONGEST)}'; privet opens .csv and .parquet files and duckdb:///file.db?table=NAME."
+            f"cannot open '{_quoted(text)}'; privet opens .csv and .parquet files and duckdb:///file.db?table=NAME."
         )
     return FILE
 
@@ -78,7 +85,7 @@ def file_of(text: str) -> tuple[Path, str | None]:
     if text.startswith("duckdb://"):
         _, location, table = _parts(text)
         if not table:
-            raise DataError(f"'{shown(text, LONGEST)}' names no table; write duckdb:///file.db?table=NAME.")
+            raise DataError(f"'{_quoted(text)}' names no table; write duckdb:///file.db?table=NAME.")
         path = Path(location.removeprefix("/"))  # as in SQLAlchemy: three slashes relative, four absolute
         if not is_path(location) or (not path.exists() and Path(location).exists()):
             path = Path(location)
@@ -106,7 +113,7 @@ def spark_table(text: str) -> str:
     """
     server, path, table = _parts(text)
     if not table or server or path not in ("", "/"):
-        raise DataError(f"'{text}' names no table of the active Spark session; write spark:///?table=NAME.")
+        raise DataError(f"'{_quoted(text)}' names no table of the active Spark session; write spark:///?table=NAME.")
     return table
 
 
@@ -117,7 +124,7 @@ def _parts(text: str) -> tuple[str, str, str]:
         return address.netloc, unquote(address.path), parse_qs(address.query).get("table", [""])[0]
     except ValueError:  # a bracket without its other half, or thousands of settings
         raise DataError(
-            f"'{shown(text, LONGEST)}' is no address; write duckdb:///file.db?table=NAME or spark:///?table=NAME."
+            f"'{_quoted(text)}' is no address; write duckdb:///file.db?table=NAME or spark:///?table=NAME."
         ) from None
 
 
@@ -132,7 +139,7 @@ def postgres_table(text: str) -> tuple[str, str, str]:
     Raises
     ------
     DataError
-        It has a NUL character, or names no table.
+        It has a NUL character or several @, or names no table.
 
     >>> postgres_table("postgresql://ann@db/hospital?table=care.stays&sslmode=require")
     ('postgresql://ann@db/hospital?sslmode=require', 'care', 'stays')
@@ -140,6 +147,8 @@ def postgres_table(text: str) -> tuple[str, str, str]:
     if "\0" in unquote(text):
         raise DataError("the address has a NUL character, which PostgreSQL cannot read; mend it.")
     server, _, query = text.partition("?")
+    if server.count("@") > 1:  # libpq takes what follows the first for the host, which errors name
+        raise DataError("the address has several @; write an @ in a password as %40.")
     settings = [setting.partition("=")[::2] for setting in query.split("&") if setting]
     rest = "&".join(f"{name}={value}" for name, value in settings if name != "table")
     names = _TABLE.fullmatch(unquote(dict(settings).get("table", "")))
