@@ -113,7 +113,7 @@ def fit(
     numeric: Annotated[str | None, typer.Option(help="thresholds or bins, for diffpc45 and id3plus.")] = None,
     score: Annotated[str | None, typer.Option(help="sum or literal, for maxtree and maxforest.")] = None,
     pairs: Annotated[
-        bool | None, typer.Option("--pairs/--no-pairs", help="Tables of two attributes too, for boosted.")
+        bool | None, typer.Option("--pairs/--no-pairs", help="Tables of several attributes too, for boosted.")
     ] = None,
     variant: Annotated[str, typer.Option(help="corrected or published.")] = "corrected",
     random_state: Annotated[int | None, typer.Option(help="The seed of public coins; noise has none.")] = None,

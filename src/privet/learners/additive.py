@@ -192,7 +192,7 @@ def _boosted(
     *,
     pairs: bool = True,
 ) -> Learned:
-    """Learn boosted tables, of two attributes too if `pairs` is true; with a delta, all tables together."""
+    """Learn boosted tables, of several attributes too if `pairs` is true; with a delta, all tables together."""
     constants = CONSTANTS if pairs else replace(CONSTANTS, max_cells=0)
     domain = table.domain
     if table.unit.delta is None:

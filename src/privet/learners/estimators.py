@@ -498,7 +498,7 @@ class BoostedTablesClassifier(TablesClassifier):
     delta : int, float, str or Fraction, optional
         With one, the promise of a fit on rows is (epsilon, delta). A ProtectedTable has its own, from `privet.open`.
     pairs : bool, default True
-        Use tables of two attributes and more, too.
+        Use tables of several attributes too.
 
     Examples
     --------

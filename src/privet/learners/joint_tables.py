@@ -265,7 +265,7 @@ def learn_jointly(
     meter : Meter
         Where progress is reported.
     pairs : bool, default True
-        Use tables of two attributes too.
+        Use tables of several attributes too.
     constants : JointConstants, optional
 
     Returns
