@@ -89,7 +89,7 @@ def run(
     Results are lines of FOLDER/results.jsonl. A run that was stopped continues where it was, and studies share the
     trials that they have in common. Pages are made from that file: NAME.html for each study, index.html for all.
     `all` leaves out studies whose public tables are not installed, and names them. It takes about 5 minutes of CPU
-    time with --quick and about 45 with --medium, and half as long on two cores.
+    time with --quick and about 40 with --medium, and half as long on two cores.
 
     The study "choice" runs every learner on generated tables to learn which one to choose when. It writes
     history.db, the policies accuracy.json and auc.json, and report.json. A policy is used with
