@@ -15,9 +15,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # What tests write and throw away lies in memory where 8 GB of that are free: ledgers wait for a disk at every charge.
 SCRATCH := $(or $(TMPDIR),$(shell [ "$$(df -Pk /dev/shm 2> /dev/null | awk 'NR == 2 {print $$4}')" -gt 8000000 ] 2> /dev/null && [ -w /dev/shm ] && echo /dev/shm))
 
-# One process more than there are cores, as some of them wait for a server or another process; one thread for each.
-WORKERS = $(shell $(BIN)/python -c 'import os; print(1 + (os.cpu_count() or 1))')
-PYTEST = $(if $(SCRATCH),TMPDIR=$(SCRATCH)) OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadgroup $(if $(DURATIONS),--durations=30)
+# One thread for each of the processes: as many as there are cores run beside each other already.
+PYTEST = $(if $(SCRATCH),TMPDIR=$(SCRATCH)) OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadgroup $(if $(DURATIONS),--durations=30)
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
